@@ -26,8 +26,6 @@ FIRST_OF_TOOLS = (
     "bandwidth",
     "latency_average",
 )
-# Its lines are made for BenchLab: it takes any text for them, and comes last.
-LAST_READER = "lines"
 
 
 class FiguresDiffer(ValueError):
@@ -139,16 +137,11 @@ def _own_figures(
 
 def _tool_of(execution: Execution) -> str:
     """The tool whose output this is; empty for any other."""
-    adapters = sorted(registry.every(), key=lambda adapter: adapter.name == LAST_READER)
-    for adapter in adapters:
-        reading = _reading(execution, adapter.name)
-        if (
-            reading is not None
-            and reading.status == "finished"
-            and reading.measurements
-        ):
-            return adapter.name
-    return ""
+    name = reader.tool_of({"stdout": execution.stdout, "stderr": execution.stderr})
+    reading = _reading(execution, name) if name else None
+    if reading is None or reading.status != "finished" or not reading.measurements:
+        return ""
+    return name
 
 
 def _values(execution: Execution, tool: str) -> dict[str, MetricValue]:

@@ -37,6 +37,48 @@ def read(adapter: Adapter, files: Files) -> Reading:
     )
 
 
+def tool_of(files: Files) -> str:
+    """The name of the tool that has printed these files of one run; empty for none that is known.
+
+    A whole run tells it at once; else it is the tool that understands most, or knows the form as
+    one that it cannot read. `lines` reads what anybody prints, and is asked last.
+    """
+    texts = dict(monitors.without(files))
+    if not any(map(len, texts.values())):
+        return ""
+    for name, content in texts.items():
+        texts[name] = _ends(unwrapped(content)[0] if name in _PRINTED else content)
+    outcomes: dict[str, Reading | UnreadableOutput] = {}
+    for adapter in sorted(
+        registry.every(), key=lambda adapter: adapter.name == "lines"
+    ):
+        taken_files = _taken(adapter, texts)
+        outcome = _outcome(adapter, taken_files)
+        if _is_empty(outcome):
+            within = max(_inside(adapter, taken_files), key=_worth, default=outcome)
+            if isinstance(within, Reading) and (
+                within.measurements or _says_why(within)
+            ):
+                outcome = within
+        if isinstance(outcome, Reading) and outcome.status == "finished":
+            return adapter.name
+        if not _is_foreign(adapter, outcome):
+            outcomes[adapter.name] = outcome
+    return max(outcomes, key=lambda name: _worth(outcomes[name]), default="")
+
+
+def _is_foreign(adapter: Adapter, outcome: Reading | UnreadableOutput) -> bool:
+    """Whether the adapter says that nothing of its tool is there."""
+    codes = (f"not_{adapter.name}_output", "no_figures")
+    return isinstance(outcome, UnreadableOutput) and outcome.code in codes
+
+
+def _taken(adapter: Adapter, files: Files) -> Files:
+    """The files that an adapter reads; a single text is taken as stdout or raw."""
+    names = {taken.name for taken in adapter.takes} | {"stdout", "raw"}
+    return {name: content for name, content in files.items() if name in names}
+
+
 def _possible(reading: Reading) -> Reading:
     """A run with a time, a size or a rate below 0 is not one to rely on."""
     below = [

@@ -8,9 +8,10 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.validators import RegexValidator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -30,6 +31,8 @@ from runs.uploads.services.workload_levels import with_workload
 from runs.wording import put
 
 MOST_BYTES = 2_000_000
+# Of a file's text that a form shows again, in characters.
+MOST_KEPT = 200_000
 # Of a peer's file, which the second step has as Base64.
 MOST_BYTES_OF_PEER = 1_900_000
 # HammerDB and BenchBase are tools, and keep results too.
@@ -44,12 +47,25 @@ T = TypeVar("T")
 class UploadForm(forms.Form):
     """One output of a tool, and what it does not say itself."""
 
-    tool = forms.ChoiceField(label=gettext_lazy("Tool"))
-    file = forms.FileField(label=gettext_lazy("Output of the tool"), required=False)
-    text = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
+    file = forms.FileField(
+        label=gettext_lazy("The file that the tool wrote"), required=False
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Or what it printed"),
+        help_text=gettext_lazy("Paste the whole output here, in place of a file."),
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),
+    )
     name = forms.CharField(required=False, widget=forms.HiddenInput)
-    campaign = forms.SlugField(
-        label=gettext_lazy("Campaign, for one output"), max_length=120, required=False
+    tool = forms.ChoiceField(label=gettext_lazy("Tool"), required=False)
+    campaign = forms.CharField(
+        label=gettext_lazy("Campaign"),
+        help_text=gettext_lazy(
+            "What belongs together, such as nightly. Without a name it is the tool's."
+        ),
+        max_length=120,
+        required=False,
     )
     project = forms.ModelChoiceField(
         Project.objects.none(), label=gettext_lazy("Project")
@@ -68,10 +84,17 @@ class UploadForm(forms.Form):
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        tools = list(foreign.tools().items())
         label = _("Results kept by %(peer)s")
-        tools += [(PEER + peer, label % {"peer": peer}) for peer in foreign.peers()]
-        self.fields["tool"] = forms.ChoiceField(label=_("Tool"), choices=tools)
+        peers = [(PEER + peer, label % {"peer": peer}) for peer in foreign.peers()]
+        self.fields["tool"] = forms.ChoiceField(
+            label=_("Tool"),
+            choices=[
+                ("", _("as the output shows")),
+                *foreign.tools().items(),
+                *peers,
+            ],
+            required=False,
+        )
         own_projects = permissions.choices(user, Right.UPLOAD)
         first_project = own_projects.first()
         # A fresh instance has none yet: the first upload makes the one for everything.
@@ -105,15 +128,33 @@ class UploadForm(forms.Form):
                 fields["text"] = b64encode(file.read()).decode()
             else:
                 fields["text"] = text_of(file.read())
-        elif text := fields.get("text"):
+        elif len(text := fields.get("text") or "") > MOST_BYTES:
+            self.add_error("text", _("More than 2 MB: send it with benchlab-upload."))
+        elif text.strip():
             fields["text"] = text.replace("\r\n", "\n")  # as browsers send it back
         else:
-            self.add_error("file", _("Choose the file that the tool wrote."))
-        if not is_of_peer and not fields.get("campaign"):
             self.add_error(
-                "campaign", self.fields["campaign"].default_error_messages["required"]
+                "file", _("Choose the file that the tool wrote, or paste its text.")
             )
         return fields
+
+    def clean_campaign(self) -> str:
+        """A name becomes the last part of an address: "My tests" is my-tests."""
+        name = str(self.cleaned_data["campaign"])
+        slug = slugify(name)
+        if name.strip() and not slug:
+            raise forms.ValidationError(
+                _("Use letters from a to z, digits and hyphens, such as nightly.")
+            )
+        return slug
+
+    def keep_text(self) -> None:
+        """Show what a file had as pasted text: a browser does not choose a file again."""
+        text = self.cleaned_data.get("text", "")
+        is_of_peer = self.cleaned_data.get("tool", "").startswith(PEER)
+        if text and not is_of_peer and len(text) <= MOST_KEPT:
+            self.data = cast(QueryDict, self.data).copy()
+            self.data["text"] = text
 
 
 @addresses.form("upload-new", Right.UPLOAD)
@@ -122,26 +163,46 @@ def upload_new(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     form = UploadForm(user, request.POST or None, request.FILES or None)
     context: dict[str, Any] = {"form": form}
-    if request.method != "POST" or not form.is_valid():
+    if request.method != "POST":
+        return render(request, "uploads/new.html", context)
+    if not form.is_valid():
+        form.keep_text()
         return render(request, "uploads/new.html", context)
     fields = form.cleaned_data
     permissions.require(user, Right.UPLOAD, fields["project"])
     if fields["tool"].startswith(PEER):
         return _import(request, form, context)
-    reading = _read(
-        form, lambda reader: reader.output(fields["tool"], {"stdout": fields["text"]})
-    )
+    reading = _read(form, lambda reader: _reading(reader, fields))
     if reading is None:
+        form.keep_text()
         return render(request, "uploads/new.html", context, status=_status(form))
+    fields["campaign"] = fields["campaign"] or reading.tool_name.replace("_", "-")
     levels, faults = _placed(fields, reading)
     for fault in faults:
         form.add_error("version", fault.message)
     if faults:
+        form.keep_text()
         return render(request, "uploads/new.html", context)
     if "store" in request.POST:
         return _store(request, fields, reading, levels)
+    context["tool"] = foreign.tools()[reading.tool_name]
     context |= {"reading": reading, "levels": levels, "again": _again(fields)}
     return render(request, "uploads/new.html", context)
+
+
+def _reading(reader: foreign.Reader, form_fields: Mapping[str, Any]) -> Reading:
+    """What a tool printed; the tool that is recognised, where another one was chosen."""
+    files = {"stdout": form_fields["text"]}
+    try:
+        return reader.output(form_fields["tool"], files)
+    except foreign.NotUnderstood as error:
+        if error.refusal.code != "other_tool":
+            raise
+        refused = error
+    try:
+        return reader.output("", files)
+    except foreign.NotUnderstood:
+        raise refused from None
 
 
 def _again(form_fields: Mapping[str, Any]) -> dict[str, Any]:

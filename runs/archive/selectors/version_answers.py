@@ -269,8 +269,8 @@ class VersionAnswer:
         if self._several_printed:
             ratios = [evidence.found.ratio or 1 for evidence in self._several_printed]
             text = _(
-                "By %(number)d printed tables, PostgreSQL %(head)s against %(base)s: %(size)s; no "
-                "spread is printed, so it is not tested."
+                "PostgreSQL %(head)s against %(base)s: %(size)s by %(number)d printed tables; not "
+                "tested, as no spread is printed."
             )
             size_of_all = printed_size(ratios, "higher")
             return text % (names | {"number": len(ratios), "size": size_of_all})

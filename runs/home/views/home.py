@@ -31,8 +31,6 @@ from runs.shared import caching, first_page, pages
 
 NEWEST = 6
 NEWEST_FINDINGS = 3
-# Whoever works here sees these before all else.
-AT_WORK = ("running", "waiting", "silences", "hindrances")
 
 
 @addresses.page("home")
@@ -62,7 +60,6 @@ def home(request: HttpRequest) -> HttpResponse:
     if getattr(request, "htmx", False):
         return pages.live(request, "home/index.html#live", context)
     context |= {
-        "is_at_work": any(context[key] for key in AT_WORK),
         "answers": tuple(answers.answers()),
         "new_changes": changes.newest(request.user),
         "decisions": changes.DECISIONS,
@@ -80,15 +77,18 @@ def _fitnesses(to: projects.Reader) -> list[fitness.Fitness]:
 
 
 def _finished_things(to: projects.Reader) -> dict[str, str]:
-    """Findings and line, the same for all who may see both; `lead` is what the line says."""
+    """Findings and line, the same for all who may see both.
+
+    `lead` is what the line says, `findings` and `line` are drawn.
+    """
     used = version_line.used(version_line.READ, to=to)
     newest = tuple(_newest(to))
     template = "home/index.html#finished"
 
-    def findings() -> SafeString:
+    def draw_findings() -> SafeString:
         return render_to_string(template, {"newest_findings": _findings(newest)})
 
-    def line() -> list[str]:
+    def draw_line() -> list[str]:
         line_context = versions.context(used)
         answer = line_context["answer"]
         drawn = render_to_string(
@@ -98,9 +98,9 @@ def _finished_things(to: projects.Reader) -> dict[str, str]:
 
     # Each by itself: a run that finishes changes the line, and nothing of what has ended.
     of_newest, of_line = caching.versions(newest), caching.versions(used.campaigns)
-    lead, drawn = caching.answer(("home", used), of_line.results, line)
-    html = caching.html(("findings", newest), of_newest.results, findings)
-    return {"lead": lead, "finished_things": html + SafeString(drawn)}
+    lead, line = caching.answer(("home", used), of_line.results, draw_line)
+    findings = caching.html(("findings", newest), of_newest.results, draw_findings)
+    return {"lead": lead, "line": SafeString(line), "findings": findings}
 
 
 def _newest(to: projects.Reader) -> list[int]:

@@ -25,8 +25,9 @@ pytestmark = pytest.mark.django_db
 TEXT = sample("18.6/a_tpcb").stdout
 
 
-def sent(client, text=TEXT, tool="pgbench", **fields):
+def sent(client, text=TEXT, tool="pgbench", *, pasted="", **fields):
     body = {
+        "text": pasted,
         "tool": tool,
         "campaign": "by-hand",
         "project": fields["project"] if "project" in fields else projects.default().pk,
@@ -146,11 +147,40 @@ def test_a_file_that_is_not_the_peers_is_named(admin_client, peer, content):
     assert not Run.objects.exists()
 
 
-def test_another_tools_file_is_named(admin_client):
+def test_another_tools_file_is_read_as_that_tools(admin_client):
     page = sent(admin_client, tool="sysbench")
 
-    assert "--tool pgbench" in page.content.decode()
+    assert page.context["reading"].tool_name == "pgbench"
+    assert "A finished run of pgbench." in page.content.decode()
+
+
+def test_a_pasted_text_needs_no_tool_and_no_campaign(admin_client):
+    page = sent(admin_client, file="", pasted=TEXT, tool="", campaign="")
+
+    assert "It goes into the campaign pgbench." in page.content.decode()
+
+    confirmed(admin_client, page)
+
+    assert Run.objects.get().campaign.slug == "pgbench"
+
+
+def test_what_nobody_knows_stays_in_the_form_with_what_to_do(admin_client):
+    page = sent(
+        admin_client, "Nothing that a tool prints.\n", tool="", sha="9f86d08188"
+    )
+
+    told = page.content.decode()
+    assert "No tool that is known here has printed this." in told
+    assert ">\nNothing that a tool prints." in told
+    assert 'value="9f86d08188"' in told
     assert not Run.objects.exists()
+
+
+def test_a_campaigns_name_becomes_its_address(admin_client):
+    confirmed(admin_client, sent(admin_client, campaign="My tests"))
+
+    assert Run.objects.get().campaign.slug == "my-tests"
+    assert "such as nightly" in sent(admin_client, campaign="夜間").content.decode()
 
 
 def test_a_tool_that_keeps_results_too_is_read_as_a_tool(admin_client):
