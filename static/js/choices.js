@@ -1,4 +1,4 @@
-// A button that ticks all boxes of its group, or none once all are ticked, and others that need scripts.
+// Buttons that tick all boxes of their group, folds that close when something is chosen, and what needs scripts.
 (() => {
   "use strict";
 
@@ -18,6 +18,13 @@
       box.checked = !isNone;
     }
     boxes[0]?.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  // A fold closes when something in it was chosen by a pointer; the arrow keys go on choosing.
+  document.addEventListener("click", ({ target, detail }) => {
+    const fold = target.closest("[data-closes]");
+    if (fold && detail > 0 && target.matches("[type=radio]")) {
+      fold.open = false;
+    }
   });
   document.addEventListener("DOMContentLoaded", show);
   document.addEventListener("htmx:afterSettle", show);

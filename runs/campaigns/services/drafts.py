@@ -121,6 +121,11 @@ class Draft:
         )
 
     @property
+    def allows_verdict(self) -> bool:
+        """Whether something in it shows how far figures of a cell scatter."""
+        return self.repeats_at_most > 1 or self.slice_seconds is not None
+
+    @property
     def is_adaptive(self) -> bool:
         """Whether cells that scatter get further repeats."""
         return self.wanted_half_width is not None and self.most_repeats is not None

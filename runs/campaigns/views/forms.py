@@ -8,6 +8,7 @@ from django import forms
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import HttpRequest, QueryDict
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors import permissions, projects
@@ -365,6 +366,16 @@ class CampaignForm(treatment_fields.TreatmentFields):
             for scenario_there in registry.every()
         ]
         return list(zip(self["scenario"], questions_of, strict=True))
+
+    @property
+    def chosen_scenario(self) -> Promise:
+        """The title of the scenario whose choices are shown."""
+        return _(self.definition.title)
+
+    @property
+    def chosen_question(self) -> Promise:
+        """The question that it answers."""
+        return _(THEMES.get(self.definition.slug, self.definition.description))
 
     @property
     def parameter_fields(self) -> list[tuple[forms.BoundField, str]]:

@@ -156,6 +156,9 @@ class TreatmentFields(forms.Form):
 MOST_CHOSEN = 1000
 
 
+_RANGE = re.compile(r"\d{1,9}(?:-|–|~|〜|～|\.\.)\d{1,9}", re.ASCII)
+
+
 class LevelsField(forms.CharField):
     """Whole numbers of a factor in a line: "1, 2, 4"."""
 
@@ -169,6 +172,11 @@ class LevelsField(forms.CharField):
             word for word in re.split(r"[\s,、;]+", super().clean(value) or "") if word
         ]
         for word in words:
+            if _RANGE.fullmatch(word):
+                message = _(
+                    "%(word)s is a range: write each number, such as 1, 2, 4, 8."
+                )
+                raise forms.ValidationError(message, params={"word": word[:40]})
             if not re.fullmatch(r"\d{1,9}", word, re.ASCII):
                 message = _("%(word)s is not a whole number.")
                 raise forms.ValidationError(message, params={"word": word[:40]})

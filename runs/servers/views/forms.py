@@ -1,5 +1,7 @@
 """The forms of servers: to register one, to edit one, and to keep SSH keys."""
 
+import ipaddress
+import re
 from typing import Any
 
 from django import forms
@@ -10,6 +12,18 @@ from runs.execution.machine import privileged
 from runs.models import Server, SSHKey
 from runs.servers.services import ssh_keys
 from runs.servers.services.edits import Edit
+
+# Names as OpenSSH takes them, also those of its configuration.
+_HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?")
+_HOST_AND_PORT = re.compile(r"(?:\[[0-9a-fA-F:.]{2,45}\]|[^:\[\]]{1,253}):[0-9]{1,5}")
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 class ServerForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -53,6 +67,24 @@ class ServerForm(forms.ModelForm):  # type: ignore[type-arg]
         jump.queryset = Server.objects.exclude(pk=self.instance.pk).exclude(host_key="")
         jump.empty_label = _("Directly")
 
+    def clean_address(self) -> str:
+        """A name or an IP address; a ValidationError says where the rest of it belongs."""
+        address = str(self.cleaned_data["address"]).strip()
+        bare = address.removeprefix("[").removesuffix("]")
+        if _is_ip(bare):
+            return bare
+        scheme, separator, _host = address.partition("://")
+        if separator:
+            message = _("Write the host alone, without %(part)s.")
+            raise forms.ValidationError(message, params={"part": f"{scheme[:20]}://"})
+        if "@" in address:
+            raise forms.ValidationError(_("The user has a field of its own."))
+        if _HOST_AND_PORT.fullmatch(address):
+            raise forms.ValidationError(_("The port has a field of its own."))
+        if not _HOST.fullmatch(address):
+            raise forms.ValidationError(_("Not the name or the IP address of a host."))
+        return address
+
     def clean_ssh_key(self) -> SSHKey:
         """The key chosen; without a choice the one it has, or BenchLab's own."""
         chosen: SSHKey | None = self.cleaned_data["ssh_key"]
@@ -73,6 +105,28 @@ class ServerForm(forms.ModelForm):  # type: ignore[type-arg]
                 message = _("%(folder)s is not an absolute path.")
                 raise forms.ValidationError(message, params={"folder": folder})
         return folders
+
+
+class RegistrationForm(ServerForm):
+    """A new server. A folder left empty by oversight does not make it a hop."""
+
+    is_only_a_hop = forms.BooleanField(
+        label=_("Only a hop on the way to others: nothing runs on it"), required=False
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Either a folder, or the word that there is to be none."""
+        fields: dict[str, Any] = super().clean() or {}
+        is_only_a_hop = fields.pop("is_only_a_hop", False)
+        if is_only_a_hop:
+            fields["base_dir"] = ""
+        elif not fields.get("base_dir") and "base_dir" not in self.errors:
+            message = _(
+                "Name a folder that BenchLab may write in, such as /home/benchlab/runs; it is made "
+                "if it is missing."
+            )
+            self.add_error("base_dir", message)
+        return fields
 
 
 class ServerEditForm(ServerForm):

@@ -33,8 +33,8 @@ from runs.servers.services import host_keys, server_checks, servers, ssh_keys
 from runs.servers.services.edits import Edit
 from runs.servers.views.forms import (
     GenerateKeyForm,
+    RegistrationForm,
     ServerEditForm,
-    ServerForm,
     UploadKeyForm,
 )
 from runs.shared import pages
@@ -110,7 +110,9 @@ def server_list(request: HttpRequest) -> HttpResponse:
 @addresses.form("server-new", Right.SERVERS)
 def server_new(request: HttpRequest) -> HttpResponse:
     """Register a server: a worker fetches its host key, and the page shows it for confirmation."""
-    form = ServerForm(request.POST or None, initial={"ssh_key": ssh_keys.default()})
+    form = RegistrationForm(
+        request.POST or None, initial={"ssh_key": ssh_keys.default()}
+    )
     if request.method == "POST" and form.is_valid():
         with pages.faults_of(form):
             return _look_at(request, servers.register(**form.cleaned_data, asks=False))

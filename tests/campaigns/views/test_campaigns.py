@@ -227,6 +227,27 @@ def test_the_estimate_follows_the_form(member, ready_server):
     assert re.search(r"stat__value\">10\s", page)
 
 
+@pytest.mark.parametrize("written", ["1-8", "1–8", "1..8", "1～8"])
+def test_a_range_is_answered_with_how_numbers_are_written(
+    member, ready_server, written
+):
+    bad = draft(ready_server, clients=written)
+    page = member.get("/campaigns/new/estimate/", bad).content.decode()
+    assert f"{written} is a range: write each number, such as 1, 2, 4, 8." in page
+
+
+def test_a_single_run_of_each_cell_is_no_verdict(member, ready_server):
+    def told(**changed):
+        page = member.get("/campaigns/new/estimate/", draft(ready_server, **changed))
+        return page.content.decode()
+
+    assert "No verdict possible" in told(repeats="1")
+    assert "Ready to queue" not in told(repeats="1")
+    assert "Ready to queue" in told(repeats="2")
+    further = {"wanted_percent": "3", "most_repeats": "5"}
+    assert "Ready to queue" in told(repeats="1", **further)
+
+
 def test_levels_out_of_range_are_said_at_their_field_and_without_an_estimate(
     member, ready_server
 ):

@@ -65,12 +65,42 @@ def test_the_form_shows_the_key_to_let_in(member):
         ({"bindirs": "pgsql/bin"}, "pgsql/bin is not an absolute path."),
         ({"port": "70000"}, "less than or equal to 65535"),
         ({"name": ""}, "This field is required."),
+        ({"base_dir": ""}, "Name a folder that BenchLab may write in"),
+        ({"address": "http://10.0.0.5"}, "Write the host alone, without http://."),
+        ({"address": "ssh://10.0.0.5:22"}, "Write the host alone, without ssh://."),
+        ({"address": "10.0.0.5:22"}, "The port has a field of its own."),
+        ({"address": "[2001:db8::1]:22"}, "The port has a field of its own."),
+        ({"address": "root@db1"}, "The user has a field of its own."),
+        ({"address": "db1/data"}, "Not the name or the IP address of a host."),
+        ({"address": "-oProxyCommand=id"}, "Not the name or the IP address of a host."),
     ],
 )
 def test_bad_input_is_said_and_registers_nothing(member, changed, message):
     response = member.post("/servers/new/", GIVEN | changed)
     assert message in response.content.decode()
     assert not Server.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("written", "address"),
+    [
+        (" db1.example.org ", "db1.example.org"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("[2001:db8::1]", "2001:db8::1"),
+        ("fe80::1%eth0", "fe80::1%eth0"),
+        ("pg_server", "pg_server"),
+    ],
+)
+def test_names_and_ip_addresses_of_hosts_are_taken(member, written, address):
+    member.post("/servers/new/", GIVEN | {"address": written})
+
+    assert Server.objects.get().address == address
+
+
+def test_a_hop_is_asked_for_by_name(member):
+    member.post("/servers/new/", GIVEN | {"base_dir": "", "is_only_a_hop": "on"})
+
+    assert Server.objects.get().is_only_a_hop
 
 
 def test_a_machine_that_does_not_answer_is_told_on_its_page(member):
