@@ -24,6 +24,10 @@ from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, Publis
 from runs.shared.formats import quantity, spoken
 
 
+# Columns of a print that has room beside its notes on a desk.
+MOST_BESIDE = 7
+
+
 @dataclass(frozen=True)
 class Head:
     """A head with the columns and rows that it spans."""
@@ -50,6 +54,7 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "conclusions": list(conclusions.grouped(table)),
         "heads": heads(table.columns),
         "rows": rows(table),
+        "is_wide": not table.has_figures or len(table.columns) > MOST_BESIDE,
         "figures": [
             annotations.on_plots(chart.draw(chart_wanted, plots), campaign, plots)
             for chart_wanted, plots in drawn
