@@ -18,11 +18,19 @@ from django.template.base import (
 from django.template.context import Context
 from django.template.loader import render_to_string
 from django.templatetags.static import static
-from django.utils.html import conditional_escape, format_html, json_script
+from django.utils.html import (
+    conditional_escape,
+    format_html,
+    format_html_join,
+    json_script,
+)
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from runs.charts import looks, svg
 from runs.charts.figure import Figure
+from runs.shared import glossary
+from runs.shared.urls import path_if_there
 
 register = template.Library()
 
@@ -229,6 +237,27 @@ def _options(bits: list[str], parser: Parser) -> dict[str, FilterExpression]:
     if bits:
         raise template.TemplateSyntaxError(f"This is no argument: {bits[0]}")
     return options
+
+
+@register.simple_tag
+def words(*slugs: str) -> SafeString:
+    """What this page's words mean: each as a definition, with its sentence behind it."""
+    address = path_if_there("help")
+    terms = [glossary.term(slug) for slug in slugs]
+    items = format_html_join(
+        " · ",
+        '<dfn title="{}">{}</dfn>',
+        (
+            (
+                term.meaning,
+                format_html('<a href="{}#{}">{}</a>', address, term.slug, term.word)
+                if address
+                else term.word,
+            )
+            for term in terms
+        ),
+    )
+    return format_html('<p class="words">{} {}</p>', _("Words here:"), items)
 
 
 @register.simple_tag

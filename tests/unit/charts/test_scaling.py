@@ -174,7 +174,11 @@ def test_a_figure_of_zeros_has_labels_too():
     assert shifts([0, 0], 0) == [0, LINE_HEIGHT]
 
 
-@given(st.lists(st.floats(min_value=0, max_value=1000), max_size=15))
+# Subnormal numbers have no order of their own once they are scaled to a height.
+ENDS = st.floats(min_value=0, max_value=1000, allow_subnormal=False)
+
+
+@given(st.lists(ENDS, max_size=15))
 def test_no_label_covers_another_and_none_overtakes_another(ends):
     moved = shifts(ends, 1000)
 
