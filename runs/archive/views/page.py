@@ -23,7 +23,6 @@ from runs.configurations.views.page import differences
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
 from runs.shared.formats import quantity, spoken
 
-
 # Columns of a print that has room beside its notes on a desk.
 MOST_BESIDE = 7
 
