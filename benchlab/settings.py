@@ -196,6 +196,9 @@ CELERY_TASK_QUEUES = [Queue(queue, routing_key=queue) for queue in ("control", "
 CELERY_TASK_ROUTES = {
     task: {"queue": "runs"} for task in ("runs.execute_next", "runs.check_servers")
 }
+# On a host that joined another one (`runs.operations.services.hosts`): its number and name there.
+WORKER_HOST = env.int("BENCHLAB_WORKER_HOST", default=0)
+HOST_NAME = env.str("BENCHLAB_HOST_NAME", default="")
 # The sites whose servers this worker reaches, besides servers without a site.
 SITES = env.slugs("BENCHLAB_SITES")
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

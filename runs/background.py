@@ -17,7 +17,7 @@ from runs.campaigns.services import kept_verdicts
 from runs.histories.services import changes, deliveries, mails
 from runs.histories.services import missing_uploads as watchdog
 from runs.loads.services import loads
-from runs.operations.services import copies, partitions, signs, waiting
+from runs.operations.services import copies, hosts, partitions, signs, waiting
 from runs.queue.services import artifacts, certificates, supervision
 from runs.queue.services.supervision import held_here
 from runs.seals.services import seals
@@ -74,9 +74,7 @@ class Background:
         self._threads: list[Repeating] = []
         if any(celery_messages.is_for_runs(queue) for queue in queues):
             self._threads += [
-                Repeating(
-                    "life", signs.SECONDS_BETWEEN, lambda: signs.show(kind=signs.WORKER)
-                ),
+                Repeating("life", signs.SECONDS_BETWEEN, live),
                 Repeating(
                     "pulse", settings.HEARTBEAT_SECONDS, held_here.beat, held_here.some
                 ),
@@ -100,6 +98,12 @@ class Background:
             thread.join(timeout=5)
         signs.take_away(kind=signs.WORKER)
         signs.take_away(kind=signs.CONTROL)
+
+
+def live() -> None:
+    """Show that this worker is alive, and whether it may take runs."""
+    signs.show(kind=signs.WORKER)
+    hosts.look()
 
 
 def supervise() -> None:

@@ -22,11 +22,10 @@ from runs.background import Background
 from runs.campaigns.services import kept_verdicts
 from runs.histories.services import changes, deliveries, mails
 from runs.operations.selectors import sites
-from runs.operations.services import signs
 from runs.queue.services import execution, leases, loads, supervision, sweeping
 from runs.seals.services import seals
 from runs.servers.services import builds, server_checks
-from runs.shared import worker_health
+from runs.shared import signs, worker_health
 
 
 @shared_task(name=celery_messages.EXECUTE_NEXT)

@@ -54,7 +54,7 @@ ENDS = ((signal.SIGINT, 8.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 2.0))
 class EmbeddedPostgreSQL(EmbeddedServer):
     """A PostgreSQL (17 or newer) with a role and a database `benchlab`.
 
-    The role can create databases and is not a superuser. `folder` has data and passwords.
+    The role can create databases and roles, and is no superuser. `folder` has data and passwords.
     """
 
     name = "postgresql"
@@ -228,8 +228,9 @@ class EmbeddedPostgreSQL(EmbeddedServer):
                 connection.execute(
                     sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(role)
                 )
+            # CREATEROLE, for those of hosts that join: from 16 on it reaches no other role.
             connection.execute(
-                sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, password)
+                sql.SQL("ALTER ROLE {} CREATEROLE PASSWORD {}").format(role, password)
             )
             cursor = connection.execute(
                 "SELECT FROM pg_database WHERE datname = %s", [DATABASE]

@@ -17,7 +17,11 @@ from runs.shared.errors import ServiceError
 class LeanCommand(BaseCommand):
     """A command without the checks of addresses, which load all pages: half of its start."""
 
-    requires_system_checks = (Tags.database, Tags.models, Tags.security)
+    requires_system_checks: tuple[str, ...] = (
+        Tags.database,
+        Tags.models,
+        Tags.security,
+    )
 
     def __init_subclass__(cls) -> None:
         """What a command's module and class say of themselves is its help."""

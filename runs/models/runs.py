@@ -47,6 +47,9 @@ class Instance(models.Model):
     held_by = models.CharField(max_length=10, blank=True, default="", db_default="")
     # Of `behind`: which server it was, and who has claimed it since.
     held_at = models.CharField(max_length=80, blank=True, default="", db_default="")
+    # The newest release that has been in control here, in the order of text
+    # (`runs.shared.releases`): a worker of an older one takes nothing.
+    release = models.CharField(max_length=40, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [models.CheckConstraint(name="one_instance", condition=Q(pk=1))]

@@ -1,4 +1,4 @@
-"""The page on which a person says who uses the servers of a copied results database."""
+"""Pages of operations: workers and their hosts, and who uses the servers of a copy."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from runs.access import addresses
 from runs.access.selectors.permission_table import Right
 from runs.models import Instance
+from runs.operations.selectors import workers
 from runs.operations.services import copies
 from runs.shared import pages
 
@@ -32,3 +33,9 @@ def take_over(request: HttpRequest) -> HttpResponse:
     instance = Instance.objects.filter(pk=1).exclude(held_since=None).first()
     context = {"servers": servers, "instance": instance}
     return render(request, "operations/take_over.html", context)
+
+
+@addresses.page("worker-list", Right.OWN)
+def worker_list(request: HttpRequest) -> HttpResponse:
+    """Each worker with its host, release and health; and the hosts that joined."""
+    return render(request, "operations/workers.html", vars(workers.page()))

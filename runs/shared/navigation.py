@@ -70,6 +70,7 @@ SECTIONS = (
         _("Lab"),
         (
             Place(_("Servers"), "server-list", ("server", "ssh", "preflight", "trial")),
+            Place(_("Workers"), "worker-list", ("worker",), needs_right=True),
             Place(_("Scenarios"), "scenario-list", ("scenario",)),
             Place(_("Own scripts"), "workload-list", ("workload",)),
             Place(

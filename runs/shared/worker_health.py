@@ -1,7 +1,6 @@
 """A worker whose own host is at fault takes no runs for a while, and says why."""
 
 import logging
-import socket
 import time
 from contextlib import suppress
 from typing import cast
@@ -25,8 +24,14 @@ def note(reason: str) -> None:
     with suppress(RedisError, OSError, ValueError):
         client = signs.redis_client()
         client.hset(
-            KEY, socket.gethostname(), f"{signs.redis_time(client):.0f}|{reason[:300]}"
+            KEY, signs.host_name(), f"{signs.redis_time(client):.0f}|{reason[:300]}"
         )
+
+
+def count_put_back(server: str) -> None:
+    """Count a claim that this worker put back for a server. Raises nothing."""
+    with suppress(RedisError, OSError, ValueError):
+        signs.count_put_back(server=server)
 
 
 def is_unfit() -> bool:

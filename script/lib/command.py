@@ -11,11 +11,13 @@ HOME = Path(__file__).resolve().parent
 PROGRAMS = {
     "server": ["-m", "benchlab.embedded"],
     "lab": ["-m", "benchlab.lab"],
+    "worker": ["-m", "benchlab.worker"],
     "manage": ["manage.py"],
     "extra": ["-m", "benchlab.extras"],
 }
 USAGE = """benchlab server           a complete BenchLab on http://127.0.0.1:8000/
 benchlab lab              PostgreSQL 9.3 to 18 side by side, registered with it
+benchlab worker --join URL TOKEN   works for the BenchLab at another host
 benchlab manage COMMAND   a command of manage.py on it
 benchlab extra NAME       installs archive-export (Parquet), datasets (TPC-H, -DS) or s3 (a bucket)
 

@@ -72,6 +72,8 @@ def test_every_address_is_described(schema):
         "/api/v1/hardware/",
         "/api/v1/hardware/{id}/",
         "/api/v1/history/",
+        "/api/v1/hosts/join/",
+        "/api/v1/hosts/leave/",
         "/api/v1/loads/{slug}/answers/{campaign}/",
         "/api/v1/measurements/",
         "/api/v1/measurements/{id}/",

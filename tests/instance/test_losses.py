@@ -1,9 +1,7 @@
 """What a campaign survives: Redis emptied, messages doubled, the results database killed."""
 
-import json
 import os
 import signal
-import urllib.request
 from typing import Any
 
 import pytest
@@ -12,53 +10,9 @@ from celery import Celery
 
 from benchmarks.processes import counted
 from runs import celery_messages
-from tests.instance.conftest import Instance, new_token
+from tests.instance.conftest import Instance
 
 pytestmark = [pytest.mark.instance, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def variables(instance: Instance) -> dict[str, str]:
-    """The instance's own environment."""
-    found: dict[str, str] = {}
-    for line in (instance.var / "environment").read_text().splitlines():
-        name, _is, value = line.partition("=")
-        found[name] = value.strip("\"'")
-    return found
-
-
-@pytest.fixture(scope="module")
-def token(instance: Instance) -> str:
-    return new_token(instance, "losses", "--scopes", "read,queue")
-
-
-@pytest.fixture
-def queue(instance: Instance, token: str, first_campaign: dict[str, Any]):
-    """Queue a campaign of PostgreSQL 18 over the API, alone on its server; its slug."""
-
-    def post(title: str, *, duration: int, repeats: int) -> str:
-        [server] = instance.get("servers/")["results"]
-        body = {
-            "title": title,
-            "scenario": "pgbench",
-            "server": server["slug"],
-            "versions": ["18"],
-            "levels": {"script": ["select-only"], "scale": [1], "clients": [1]},
-            # A load that leaves the processors to other tests.
-            "parameters": {"rate": 50, "duration": duration},
-            "repeats": repeats,
-            # A doubtful run would be measured again, and on a busy machine all are.
-            "remeasures": 0,
-        }
-        request = urllib.request.Request(
-            f"{instance.url}/api/v1/campaigns/",
-            json.dumps(body).encode(),
-            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return str(json.load(answer)["slug"])
-
-    return post
 
 
 def finished(instance: Instance, slug: str, seconds: float) -> dict[str, Any]:

@@ -32,8 +32,15 @@ from runs.shared import signs
 from tests.each import check_each
 from tests.migrated import ROOT
 
-# The image sets the first, `script/server` the second; the third is for developers.
-NOT_COMPOSED = {"BENCHLAB_VAR", "BENCHLAB_SHARED_ACCOUNT", "DEBUG"}
+# The image sets the first, `script/server` the second; the third is for developers. Those of a
+# joined host are in its folder.
+NOT_COMPOSED = {
+    "BENCHLAB_VAR",
+    "BENCHLAB_SHARED_ACCOUNT",
+    "DEBUG",
+    "BENCHLAB_WORKER_HOST",
+    "BENCHLAB_HOST_NAME",
+}
 
 
 @pytest.fixture(scope="module")

@@ -281,10 +281,12 @@ BACKUPS = "tests/operations/services/test_operations.py"
 ARTIFACTS = "tests/queue/services/test_findings.py"
 PARTITIONS = "tests/operations/services/test_partitions.py"
 RETENTION = "tests/operations/services/test_operations.py"
+HOSTS = "tests/instance/test_second_host.py"
 BLOCKS = {
     "One machine": {SERVER},
     "Containers": {COMPOSITION},
     "Without containers": {SYSTEMD},
+    "A second host": {HOSTS},
     "Updates": {COMPOSITION, SYSTEMD},
     "Backups": {SERVER, SYSTEMD},
     "After the loss of a machine": {COMPOSITION, SERVER, SYSTEMD},
@@ -297,6 +299,12 @@ SENTENCES = {
         "tests/api/test_replica.py",
         "ALTER ROLE",
     ),
+    "script/worker": (HOSTS, "script/worker"),
+    "script/worker --check": (HOSTS, '"--check"'),
+    "script/worker --leave": (HOSTS, '"--leave"'),
+    "manage.py hosts --allow NAME": (HOSTS, '"--allow"'),
+    "manage.py hosts --remove": (HOSTS, '"--remove"'),
+    "manage.py hosts --remove NAME": (HOSTS, '"--remove"'),
     "script/extra archive-export": ("tests/unit/test_release.py", "script/extra"),
     "script/extra datasets": ("tests/unit/test_release.py", "script/extra"),
     "script/extra s3": ("tests/unit/test_release.py", "script/extra"),

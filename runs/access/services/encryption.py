@@ -11,10 +11,10 @@ from typing import Any
 from allauth.mfa.models import Authenticator
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Model
 
-from runs.models import Load, SSHKey, Webhook
+from runs.models import Load, SSHKey, Webhook, WorkerHost
 
 # From django-allauth: the secret of an authenticator app, and the seed of recovery codes.
 FACTOR = ("secret", "seed")
@@ -24,6 +24,7 @@ _SECRETS: tuple[tuple[type[Model], str, str], ...] = (
     (Webhook, "encrypted_secret", "webhook {0.pk}"),
     (Load, "key_encrypted", "load {0.slug}"),
     (Authenticator, "data", "second factor {0.pk}"),
+    (WorkerHost, "key_encrypted", "host {0}"),
 )
 
 
@@ -50,8 +51,13 @@ def rotate(*, also: str = "") -> tuple[int, list[str]]:
     """
     keys = _keys(also)
     done, unreadable = 0, []
+    # A backup of an older release is restored into the tables of that release.
+    tables = set(connection.introspection.table_names())
     for model, column, name in _SECRETS:
-        for row in model._default_manager.select_for_update().order_by("pk"):
+        if model._meta.db_table not in tables:
+            continue
+        rows = model._default_manager.exclude(**{column: None})
+        for row in rows.select_for_update().order_by("pk"):
             try:
                 setattr(row, column, _rotated(getattr(row, column), keys))
             except InvalidToken:
@@ -67,7 +73,7 @@ def unreadable() -> list[str]:
     return [
         name.format(row)
         for model, column, name in _SECRETS
-        for row in model._default_manager.order_by("pk")
+        for row in model._default_manager.exclude(**{column: None}).order_by("pk")
         if not _opens(getattr(row, column))
     ]
 

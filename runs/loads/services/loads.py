@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.access.services import audit, encryption
+from runs.access.services import audit, encryption, host_secrets
 from runs.campaigns.services import campaigns
 from runs.campaigns.services.drafts import Draft
 from runs.models import Campaign, Installation, Load, Project, Server
@@ -160,6 +160,7 @@ def create(
     slugs.store(
         load, called=called, otherwise="load", project=project, taken=_NOT_SLUGS
     )
+    host_secrets.share_load(load, key)
     audit.record(
         "load_kept", f"load {load.slug}", project=project, after={"units": load.units}
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cryptography.fernet import InvalidToken
 from django.db.models import Q
 
-from runs.access.services import encryption
+from runs.access.services import host_secrets
 from runs.loads.selectors import answers
 from runs.loads.selectors.answers import LoadAnswer, Measured
 from runs.models import Artifact, Campaign, Load, Run
@@ -34,7 +34,7 @@ def opened(load: Load) -> Opened:
 
 def key_of(load: Load) -> str:
     """The load's own key."""
-    return encryption.decrypt(bytes(load.key_encrypted))
+    return host_secrets.of_load(load)
 
 
 def answer(

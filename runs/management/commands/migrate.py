@@ -11,7 +11,10 @@ from django.db.migrations import Migration
 from django.db.migrations.recorder import MigrationRecorder
 
 from benchlab.gentle_migrations import LockWaits, forget_steps
+from runs.operations.services import host_roles
 from runs.shared.database import is_wait
+
+HOSTS = "runs_workerhost"
 
 # A migration of 0.2 that 0.1 lacks, and what stands for it in a new database.
 LAST_OF_0_2 = "0054_reads_by_campaign"
@@ -46,6 +49,9 @@ class Command(migrate.Command):
                 pass
             if not (options["plan"] or options["check_unapplied"]):
                 forget_steps(connection)
+                # A joined host's role has what it was granted, and no new table.
+                if connection.introspection.table_names().count(HOSTS):
+                    host_roles.grant_all()
 
     def _has_migrated(self, *args: Any, **options: Any) -> bool:
         try:

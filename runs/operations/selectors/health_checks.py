@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import urlsplit
 
 import psycopg
@@ -151,9 +151,8 @@ def encryption_key() -> Outcome:
         return Outcome("encryption key", FAILED, text, remedy)
     try:
         with connected() as database:
-            row = database.execute(
-                "SELECT name, private_key_encrypted FROM runs_sshkey ORDER BY id LIMIT 1"
-            ).fetchone()
+            query, values = _secret_to_open()
+            row = database.execute(query, values).fetchone()
     except psycopg.Error:
         return not_asked("encryption key")
     if row is None:
@@ -164,6 +163,21 @@ def encryption_key() -> Outcome:
         text = _("BENCHLAB_ENCRYPTION_KEY does not open the SSH key “%(name)s”.")
         return Outcome("encryption key", FAILED, text % {"name": row[0]}, remedy)
     return Outcome("encryption key", OK, _("The key opens what is stored."))
+
+
+def _secret_to_open() -> tuple[LiteralString, list[int]]:
+    """The query for one secret with its name; on a joined host for one of its copies."""
+    if settings.WORKER_HOST:
+        return _COPY, [settings.WORKER_HOST]
+    return _FIRST_KEY, []
+
+
+_FIRST_KEY: LiteralString = """
+SELECT name, private_key_encrypted FROM runs_sshkey ORDER BY id LIMIT 1"""
+_COPY: LiteralString = """
+SELECT name, secret_encrypted FROM runs_hostsecret secret
+JOIN runs_sshkey ON runs_sshkey.id = secret.ssh_key_id
+WHERE host_id = %s ORDER BY secret.id LIMIT 1"""
 
 
 def redis() -> Outcome:

@@ -164,6 +164,7 @@ def _restored(backup: Reader) -> dict[str, int]:
         with transaction.atomic():
             _load(backup)
             _done, unreadable = encryption.rotate(also=secrets["encryption_key"])
+            _let_hosts_go(backup)
         _restore_seals(secrets["seals"])
         # Whether it is of a release that marks what waits; `migrate` lets control mark the
         # others.
@@ -182,6 +183,17 @@ def _restored(backup: Reader) -> dict[str, int]:
         remedy = _("They were lost before the backup: enter them again.")
         raise ServiceError("secrets_unreadable", message, remedy=remedy)
     return {name: table["rows"] for name, table in backup.manifest["tables"].items()}
+
+
+def _let_hosts_go(backup: Reader) -> None:
+    """No host has joined what was restored: their roles are in another PostgreSQL."""
+    if "runs_workerhost" not in backup.manifest["tables"]:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM runs_hostsecret")
+        cursor.execute(
+            "UPDATE runs_workerhost SET left_at = now(), role = '' WHERE left_at IS NULL"
+        )
 
 
 def _prepare(backup: Reader) -> None:

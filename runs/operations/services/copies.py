@@ -21,12 +21,13 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from benchlab.release import own_release
 from runs import celery_messages
 from runs.access.services import audit
 from runs.models import Instance, Lease, Run, Server
 from runs.queue.services import transitions
 from runs.servers.services import maintenance
-from runs.shared import copies
+from runs.shared import copies, releases
 from runs.shared.errors import ServiceError
 
 Hold = Instance.Hold
@@ -50,6 +51,8 @@ def look() -> None:
 
 def _look() -> None:
     instance, _created = Instance.objects.get_or_create(pk=1)
+    if instance.release < own_release():
+        releases.note()
     if instance.held_since is not None:
         return
     key = _key()

@@ -43,13 +43,15 @@ def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
     outcomes = readiness.fresh().outcomes
     yield from outcomes
     is_there = {outcome.check: outcome.status != FAILED for outcome in outcomes}
-    yield _clock()
-    yield _static_files()
+    yield clock()
+    if not settings.WORKER_HOST:
+        yield _static_files()
     yield from _certificate()
     if is_there["database"]:
-        yield _secrets()
+        if not settings.WORKER_HOST:
+            yield _secrets()
         if bucket.is_set():
-            yield _bucket()
+            yield files_in_bucket()
         yield _artifacts()
         yield _counts()
         if with_targets:
@@ -62,7 +64,7 @@ def before_start() -> Iterator[Outcome]:
         health_checks.database,
         health_checks.disk,
         health_checks.encryption_key,
-        _clock,
+        clock,
     ):
         yield check()
 
@@ -100,7 +102,7 @@ def _settings() -> Iterator[Outcome]:
         yield Outcome("settings", WARNING, text, remedy)
 
 
-def _clock() -> Outcome:
+def clock() -> Outcome:
     """This machine's clock compared with those of PostgreSQL and Redis, and what was stored."""
     remedy = _("Let all machines keep time by NTP (chrony, systemd-timesyncd).")
     answers, far = [], []
@@ -207,7 +209,7 @@ def _secrets() -> Outcome:
     return Outcome("secrets", FAILED, text, remedy)
 
 
-def _bucket() -> Outcome:
+def files_in_bucket() -> Outcome:
     """Whether the key may do in the bucket what BenchLab does there."""
     try:
         bucket.write(PROBE, io.BytesIO(b"probe"))

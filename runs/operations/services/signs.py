@@ -5,9 +5,9 @@ time is that of Redis, so the clocks of several hosts need not agree. A process
 that stops normally removes its name.
 """
 
+import json
 import logging
 import os
-import socket
 import tempfile
 import time
 from contextlib import suppress
@@ -18,6 +18,7 @@ from django.conf import settings
 from redis import Redis
 from redis.exceptions import RedisError
 
+from benchlab.release import own_release
 from runs.shared import signs
 
 WORKER, CONTROL = "worker", "control"
@@ -44,6 +45,7 @@ def show(*, kind: str) -> None:
         seconds = signs.redis_time(client)
         with client.pipeline(transaction=False) as pipeline:
             pipeline.zadd(signs.KEY, {_name(kind): seconds})
+            pipeline.hset(signs.RELEASES, signs.process_name(), own_release())
             pipeline.zremrangebyscore(signs.KEY, 0, seconds - FORGOTTEN_AFTER_SECONDS)
             pipeline.execute()
         _touch(kind)
@@ -57,7 +59,7 @@ def _replace_the_dead(client: Redis, kind: str) -> None:
     Those of this host that are gone, else one of another host that serves the same sites and has
     been silent for long: a container that crashed comes back under another name.
     """
-    mine = f"{kind}|{socket.gethostname()}:".encode()
+    mine = f"{kind}|{signs.host_name()}:".encode()
     now = signs.redis_time(client)
     rows = cast(
         list[tuple[bytes, float]], client.zrange(signs.KEY, 0, -1, withscores=True)
@@ -80,7 +82,24 @@ def _replace_the_dead(client: Redis, kind: str) -> None:
         ][:1]
     for name in dead:
         client.zrem(signs.KEY, name)
+        client.hdel(signs.RELEASES, name.decode().split("|")[1])
         client.hincrby(signs.RESTARTS, kind, 1)
+    _forget_the_absent(client)
+
+
+def _forget_the_absent(client: Redis) -> None:
+    """Keep nothing of processes that have no sign of life any more."""
+    shown = {sign.process for sign in signs.signs()}
+    gone = [name for name in signs.releases_of_processes() if name not in shown]
+    if gone:
+        client.hdel(signs.RELEASES, *gone)
+    rows = [
+        json.dumps([process, server])
+        for process, server, _number in signs.put_back()
+        if process not in shown
+    ]
+    if rows:
+        client.hdel(signs.PUT_BACK, *rows)
 
 
 def _is_gone(pid: int) -> bool:
@@ -100,6 +119,7 @@ def take_away(*, kind: str) -> None:
     _shown.pop(kind, None)
     try:
         signs.redis_client().zrem(signs.KEY, _name(kind))
+        signs.redis_client().hdel(signs.RELEASES, signs.process_name())
     except (RedisError, OSError) as error:
         logger.warning("the sign of life cannot be taken away: %s", error)
 
@@ -120,12 +140,7 @@ def _touch(kind: str) -> None:
 
 def _name(kind: str) -> str:
     served = ",".join(settings.SITES) if kind == WORKER else ""
-    return "|".join([kind, process_name(), *([served] if served else [])])
-
-
-def process_name() -> str:
-    """The name of this process in signs of life, and as holder of leases."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return "|".join([kind, signs.process_name(), *([served] if served else [])])
 
 
 def count_http_error(*, address: str) -> None:

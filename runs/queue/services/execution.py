@@ -47,7 +47,7 @@ from runs.queue.services.leases import Claim
 from runs.queue.services.supervision import held_here
 from runs.scenarios import registry
 from runs.servers.services import logins, servers
-from runs.shared import database
+from runs.shared import database, worker_health
 from runs.wording import gettext_noop
 
 logger = logging.getLogger(__name__)
@@ -303,6 +303,7 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
     away = Server.objects.filter(pk=problem.server_id or claim.server_id).first()
     if away is not None:
         servers.record_problem(server=away, problem=problem)
+        worker_health.count_put_back(away.slug)
 
     @transaction.atomic
     def leave() -> None:

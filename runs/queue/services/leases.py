@@ -51,6 +51,7 @@ from runs.queue.services import transitions
 from runs.servers.selectors.shared_machines import with_twins
 from runs.shared import copies, database, queries
 from runs.shared.copies import not_held
+from runs.shared.releases import is_current
 
 PATIENCE = timedelta(minutes=10)
 PASSED_OVER = "passed_over"
@@ -244,7 +245,11 @@ def _free_leases(
     there, and the leftovers may be its own.
     """
     free = Lease.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-        not_held(), server_id__in=server_ids, run=None, server__state=Server.State.READY
+        not_held(),
+        is_current(),
+        server_id__in=server_ids,
+        run=None,
+        server__state=Server.State.READY,
     )
     usable = free if for_lost else free.filter(_is_usable())
     limited = usable.annotate(

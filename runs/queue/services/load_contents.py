@@ -2,7 +2,7 @@
 
 from cryptography.fernet import InvalidToken
 
-from runs.access.services import encryption
+from runs.access.services import host_secrets
 from runs.execution.plan import RunPlan
 from runs.models import Load
 from runs.scenarios import statements
@@ -20,7 +20,7 @@ def of_plan(plan: RunPlan) -> LoadContent | None:
     if load is None:
         return None
     try:
-        key = encryption.decrypt(bytes(load.key_encrypted))
+        key = host_secrets.of_load(load)
         return LoadContent.of(load.slug, key, bytes(load.content))
-    except InvalidToken:
+    except (InvalidToken, host_secrets.NotShared):
         return None

@@ -9,7 +9,8 @@ from asgiref.sync import async_to_sync
 from cryptography.fernet import InvalidToken
 from django.utils.translation import gettext as _
 
-from runs.execution.errors import HostUnreachable, TargetProblem
+from runs.access.services.host_secrets import NotShared
+from runs.execution.errors import HostUnreachable, TargetProblem, WorkerFault
 from runs.execution.ssh.hosts import Address, Host, Login
 from runs.models import Instance, Server
 from runs.servers.services import ssh_keys
@@ -52,7 +53,7 @@ def address_of(server: Server) -> Address:
 def way_to(server: Server) -> Way:
     """The logins on the way, the first hop first and the server last. Reads the database.
 
-    Raises KeyUnreadable.
+    Raises KeyUnreadable, and WorkerFault on a host that may not have the keys.
     """
     try:
         return tuple(
@@ -63,6 +64,9 @@ def way_to(server: Server) -> Way:
             )
             for server in [*reversed(hops_before(server)), server]
         )
+    except NotShared as error:
+        text = gettext_noop("This host may not have the SSH key for %(server)s.")
+        raise WorkerFault(text, server=server.name) from error
     except InvalidToken as error:
         text = gettext_noop("The private key for %(server)s cannot be decrypted.")
         raise KeyUnreadable(text, server=server.name) from error
@@ -94,6 +98,12 @@ async def connect_along(login_way: Way) -> Host:
         private_key=last_login.private_key,
         through=hops,
     )
+
+
+async def greet(login_way: Way) -> None:
+    """Log in and do nothing. Raises as `ssh.connect`."""
+    async with await connect_along(login_way):
+        pass
 
 
 def hops_before(server: Server) -> list[Server]:

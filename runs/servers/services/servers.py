@@ -180,7 +180,7 @@ def inspect(*, server: Server) -> Server:
     login_way, facts_and_space, gone = readable_way(server), None, list[str]()
     try:
         if server.is_only_a_hop:
-            logins.ask(_greet(login_way), server)
+            logins.ask(logins.greet(login_way), server)
         else:
             base = BaseDir(server.base_dir, logins.instance_name())
             look = _look(server, login_way, base, _needs(server))
@@ -419,11 +419,6 @@ def _needs(server: Server) -> Mapping[str, Any]:
         state__in=Run.ENDED
     )
     return server.needs if server.needs and waits.exists() else {}
-
-
-async def _greet(login_way: logins.Way) -> None:
-    async with await logins.connect_along(login_way):
-        pass
 
 
 def _unedited(server: Server) -> QuerySet[Server]:

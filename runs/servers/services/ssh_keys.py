@@ -4,7 +4,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 from django.utils.translation import gettext as _
 
-from runs.access.services import audit, encryption
+from runs.access.services import audit, encryption, host_secrets
 from runs.execution.ssh import hosts
 from runs.models import SSHKey
 from runs.shared.errors import ServiceError
@@ -19,13 +19,15 @@ def default() -> SSHKey:
     if key is not None:
         return key
     private, public = _generated()
-    key, _created = SSHKey.objects.get_or_create(
+    key, created = SSHKey.objects.get_or_create(
         name=DEFAULT,
         defaults={
             "public_key": public,
             "private_key_encrypted": encryption.encrypt(private),
         },
     )
+    if created:
+        host_secrets.share_key(key, private)
     return key
 
 
@@ -83,8 +85,11 @@ def delete(*, key: SSHKey) -> None:
 
 
 def private_key(key: SSHKey) -> str:
-    """The private key in OpenSSH form. Raises InvalidToken under another encryption key."""
-    return encryption.decrypt(bytes(key.private_key_encrypted))
+    """The private key in OpenSSH form.
+
+    Raises InvalidToken under another encryption key, NotShared on a host that may not have it.
+    """
+    return host_secrets.of_key(key)
 
 
 def _generated() -> tuple[str, str]:
@@ -104,6 +109,7 @@ def _store(name: str, private: str, public: str) -> SSHKey:
     ssh_key = SSHKey.objects.create(
         name=name, public_key=public, private_key_encrypted=encryption.encrypt(private)
     )
+    host_secrets.share_key(ssh_key, private)
     details = {"fingerprint": hosts.fingerprint(public)}
     audit.record("ssh_key_made", f"SSH key {name}", after=details)
     return ssh_key

@@ -175,6 +175,7 @@ PAGES = (
     "/changes/?before={change}",
     "/webhooks/",
     "/take-over/",
+    "/workers/",
     "/runs/",
     "/runs/?after={run}",
     "/runs/?before={run}",

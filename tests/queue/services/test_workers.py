@@ -373,7 +373,7 @@ def test_a_worker_takes_the_place_of_one_silent_alike_wherever_it_was(settings, 
 
     shown.show(kind=shown.WORKER)
 
-    left = {each.process for each in signs.signs()} - {shown.process_name()}
+    left = {each.process for each in signs.signs()} - {signs.process_name()}
     assert left == {"old:1", "old:2", *({"older:1"} if sites else {"there:1"})}
     shown.take_away(kind=shown.WORKER)
     client.delete(signs.KEY, signs.RESTARTS)
@@ -403,7 +403,7 @@ def test_a_worker_that_takes_the_place_of_a_dead_one_ends_its_alarm():
     shown.show(kind=shown.WORKER)
 
     left = {(each.kind, each.process) for each in signs.signs()}
-    mine = ("worker", shown.process_name())
+    mine = ("worker", signs.process_name())
     assert left == {mine, ("worker", "elsewhere:1"), ("control", f"{here}:{gone.pid}")}
     assert signs.counted("restarts") == {"worker": 1}
     shown.take_away(kind=shown.WORKER)
