@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0092_loads'),
+        ('runs', '0093_webhook_kinds'),
     ]
 
     operations = [
