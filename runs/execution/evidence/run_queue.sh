@@ -71,8 +71,9 @@ exec awk -v pause="$pause" -v postmaster="$postmaster" -v steps="$steps" -v stop
             now = substr(line, 1, index(line, " ") - 1)
             n = split(children(postmaster), pids, " ")
             for (i = 1; i <= n; i++) sample("server", pids[i], "/proc/" pids[i] "/schedstat")
-            # All threads are there soon after the first is; each look is a process.
-            if (tick % 5 == 2 && looks < 2 && (threads = find_threads()) != "") looks++
+            # All threads are there soon after the first is; each look is a process. The first look
+            # comes early, for on a busy machine a short load has few ticks.
+            if (tick % (looks ? 5 : 2) == 0 && looks < 2 && (threads = find_threads()) != "") looks++
             n = split(threads, tasks, " ")
             for (i = 1; i <= n; i++) {
                 id = tasks[i]
