@@ -27,6 +27,7 @@ MAIL = re.compile(
 )
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
+ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 # What may be removed when it is old; `runs.operations.services.retention` removes it.
 Days: TypeAlias = dict[str, int]
 RETAINED = ("files", "failures", "uploads", "logins")
@@ -95,6 +96,12 @@ class Environment(environ.Env):  # type: ignore[misc]
         """Short names between commas; none by default."""
         return self._read(
             name, (), _slugs, "short names between commas, as in tokyo,berlin"
+        )
+
+    def origins(self, name: str) -> tuple[str, ...]:
+        """Origins of web sites between commas, or * for all; none by default."""
+        return self._read(
+            name, (), _origins, "origins, as in https://wiki.example,https://a.example"
         )
 
     def days(self, name: str) -> Days:
@@ -183,6 +190,13 @@ def _slugs(text: str) -> tuple[str, ...]:
     if not all(SLUG.fullmatch(slug) for slug in slugs):
         raise ValueError
     return slugs
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    origins = tuple(filter(None, map(str.strip, text.split(","))))
+    if origins != ("*",) and not all(ORIGIN.fullmatch(origin) for origin in origins):
+        raise ValueError
+    return origins
 
 
 def _days(text: str) -> Days:

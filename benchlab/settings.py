@@ -256,6 +256,8 @@ MONITOR_TOKEN = env.str("BENCHLAB_MONITOR_TOKEN", default="")
 
 # The site's own address, for links in webhooks and mails: https://benchlab.example
 PUBLIC_URL = env.str("BENCHLAB_URL", default="")
+# Sites whose pages may frame charts, and read what everybody may read: * for all.
+EMBED_ORIGINS = env.origins("BENCHLAB_EMBED_ORIGINS")
 # Webhooks reach public addresses only, unless this is set: a lab may be its own network.
 WEBHOOK_ALLOW_PRIVATE = env.bool("BENCHLAB_WEBHOOK_ALLOW_PRIVATE", default=False)
 # Scripts of people's own run programs on a server only where this is set.

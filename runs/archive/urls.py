@@ -5,7 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from runs.archive.api.sources import SourceDoor
 from runs.archive.api.versions import VersionDoor
-from runs.archive.views import archive, versions
+from runs.archive.views import archive, charts, versions
 from runs.shared.urls import page
 
 pages = [
@@ -25,6 +25,7 @@ pages = [
     page("archive/<slug:slug>/citation.<slug:form>", archive.archive_citation),
     page("archive/<slug:slug>/", archive.archive_source),
     path("versions/", versions.version_page, name="versions"),
+    page("versions/chart.<slug:form>", charts.version_chart),
 ]
 router = SimpleRouter(use_regex_path=False)
 router.register("sources", SourceDoor, basename="source")

@@ -5,7 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from runs.campaigns.api.campaigns import CampaignDoor
 from runs.campaigns.api.measurements import MeasurementDoor
-from runs.campaigns.views import annotations, campaigns, metrics
+from runs.campaigns.views import annotations, campaigns, charts, metrics
 from runs.shared.urls import page
 
 pages = [
@@ -13,6 +13,7 @@ pages = [
     page("campaigns/new/", campaigns.campaign_new),
     page("campaigns/new/estimate/", campaigns.campaign_estimate),
     page("campaigns/<slug:slug>/", campaigns.campaign_detail),
+    page("campaigns/<slug:slug>/chart.<slug:form>", charts.campaign_chart),
     page("campaigns/<slug:slug>/annotations/", annotations.annotation_add),
     page("annotations/<int:annotation_id>/change/", annotations.annotation_change),
     page("annotations/<int:annotation_id>/delete/", annotations.annotation_delete),

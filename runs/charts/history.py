@@ -13,6 +13,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from runs.charts import point_words
+from runs.charts.looks import COLOURS, PAPER
 from runs.charts.scale import Time, nice
 
 
@@ -104,6 +105,21 @@ class Size:
     bottom: float
     is_large: bool = False
 
+
+# Colours of a picture that stands alone: those of the page on a light ground.
+STYLE = f"""
+.history {{ font-size: 11px; fill: {PAPER.soft}; }}
+.history__grid {{ stroke: {PAPER.grid}; }}
+.history__zero, .history__axis {{ stroke: #8a94a0; }}
+.history__dots {{ fill: none; stroke: {COLOURS[7]}; stroke-width: 3.4px; stroke-linecap: round; }}
+.history__dots--after {{ stroke: {COLOURS[1]}; }}
+.history__ranges {{ fill: none; stroke: {COLOURS[7]}; opacity: 0.45; }}
+.history__level {{ stroke: {COLOURS[0]}; stroke-width: 2.5px; opacity: 0.8; }}
+.history__change, .history__decision {{ stroke: #8a94a0; stroke-dasharray: 2 3; }}
+.history__machine {{ stroke: #8a94a0; stroke-dasharray: 6 4; }}
+.history__alarm {{ fill: none; stroke: {COLOURS[6]}; stroke-width: 3px; }}
+.history__beyond {{ fill: {COLOURS[1]}; }}
+"""
 
 SMALL = Size(260, 132, left=36, right=8, top=8, bottom=22)
 LARGE = Size(960, 380, left=64, right=16, top=24, bottom=34, is_large=True)

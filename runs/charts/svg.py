@@ -232,12 +232,12 @@ def _box(
     """The place of the plot, and the room below it: labels, names and the legend have theirs."""
     notes = layout.get("annotations", ())
     widths_beside = [
-        _width(str(note["text"])) + 14 for note in notes if note.get("xshift")
+        text_width(str(note["text"])) + 14 for note in notes if note.get("xshift")
     ]
     right = max(MARGIN, *widths_beside) if widths_beside else MARGIN
     most = max(
         (
-            _width(cut(text, MOST_OF_LABEL))
+            text_width(cut(text, MOST_OF_LABEL))
             for axis in axes
             for _at, text in axis.scale.ticks()
         ),
@@ -263,7 +263,7 @@ def _is_turned(x: Axis, wide: float) -> bool:
         return False
     # Some stand a line lower than their neighbours.
     rows = 2 if any(text.startswith("<br>") for text in texts) else 1
-    return any(_width(text) > rows * wide / len(texts) for text in texts)
+    return any(text_width(text) > rows * wide / len(texts) for text in texts)
 
 
 def _part(box: Box, domain: Sequence[float] | None) -> Box:
@@ -288,7 +288,7 @@ def _placed_legend(
     placed: list[tuple[float, float, int]] = []
     left_edge, row = float(MARGIN), 0
     for index in named_traces:
-        wide = _width(cut(str(traces[index]["name"]), MOST_OF_NAME)) + 44
+        wide = text_width(cut(str(traces[index]["name"]), MOST_OF_NAME)) + 44
         if left_edge + wide > look.width and left_edge > MARGIN:
             left_edge, row = float(MARGIN), row + 1
         placed.append((left_edge, MARGIN + row * ROW, index))
@@ -305,7 +305,7 @@ def _x_ticks(drawing: _Drawing) -> list[str]:
     for position, text in ticks:
         x = box.x(position)
         elements.append(_line(x, box.bottom, x, box.bottom + 5, look.soft))
-        half = _width(text) / 2
+        half = text_width(text) / 2
         if not is_named and x - half < end + 4:
             continue
         end = x + half
@@ -500,15 +500,11 @@ def _line(
 
 def _tail(text: str, room: float) -> str:
     """As much of the end as has room: what tells the names of benchmarks apart, and the unit."""
-    text_width = _width(text)
-    return (
-        text
-        if text_width <= room
-        else f"…{text[-int(len(text) * room / text_width) + 1 :]}"
-    )
+    wide = text_width(text)
+    return text if wide <= room else f"…{text[-int(len(text) * room / wide) + 1 :]}"
 
 
-def _width(text: str) -> float:
+def text_width(text: str) -> float:
     """About as wide as the longest line of the text; Japanese characters are twice as wide."""
     return max(
         sum(LETTER * (1.7 if ord(letter) > 0x2E7F else 1) for letter in line)

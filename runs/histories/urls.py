@@ -5,11 +5,14 @@ from rest_framework.routers import SimpleRouter
 
 from runs.histories.api.changes import ChangeDoor, WebhookDoor
 from runs.histories.api.histories import HistoryDoor
-from runs.histories.views import changes, histories
+from runs.histories.views import changes, charts, histories
 from runs.shared.urls import page
 
 pages = [
     page("campaigns/<slug:slug>/history/", histories.campaign_history),
+    page(
+        "campaigns/<slug:slug>/history/chart.<slug:form>", charts.campaign_history_chart
+    ),
     page("campaigns/<slug:slug>/watch/", histories.campaign_watch),
     page("changes/", changes.change_list),
     page("changes/<int:change_id>/decision/", histories.change_decide),

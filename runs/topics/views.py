@@ -1,13 +1,18 @@
 """Pages of topics: all of them, and each with everything that is known."""
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
+from django.views.decorators.http import conditional_page
 
 from runs.access import addresses
 from runs.access.selectors import permissions
-from runs.shared import caching
+from runs.charts import framed
+from runs.shared import caching, chart_files
+from runs.shared.chart_files import ChartFile
+from runs.shared.formats import translated
 from runs.topics.catalogue import BY_SLUG
 from runs.topics.selectors import topics
 
@@ -19,6 +24,31 @@ OFFERED = ("campaign-new",)
 def topic_list(request: HttpRequest) -> HttpResponse:
     """Every topic with its answer."""
     return render(request, "topics/list.html", {"cards": topics.cards()})
+
+
+@addresses.page("topic-chart")
+@conditional_page
+def topic_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
+    """All evidence of a topic as ratios, as a picture."""
+    if slug not in BY_SLUG:
+        raise Http404
+    asked = BY_SLUG[slug]
+    keys = topics.keys(asked, to=request.user)
+
+    def make() -> ChartFile | None:
+        answer = topics.answer(asked, to=request.user)
+        if answer.figure is None:
+            return None
+        return ChartFile(
+            [framed.tile(answer.figure)],
+            title=translated(asked.question),
+            texts=list(filter(None, (answer.sentence, answer.basis))),
+            data=chart_files.of_dates(answer.years),
+            path=f"/topics/{slug}/",
+        )
+
+    version = caching.versions(keys).results
+    return chart_files.answer(request, form, ("topic", slug, keys), version, make)
 
 
 @addresses.page("topic")

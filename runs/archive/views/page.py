@@ -58,6 +58,7 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
             annotations.on_plots(chart.draw(chart_wanted, plots), campaign, plots)
             for chart_wanted, plots in drawn
         ],
+        "chart_address": f"{reverse('campaign-chart', args=[campaign.slug, 'svg'])}?chart=",
         "ratios": chart.ratios_of(*drawn[0]) if drawn else None,
         "ratio_figure": chart.in_ratios(*drawn[0]) if drawn else None,
         "factor_title": chart.ratio_title(*drawn[0]) if drawn else "",

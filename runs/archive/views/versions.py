@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -63,32 +64,64 @@ class Step:
 @addresses.page("versions")
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
-    query = request.GET
-    theme = _one_of(query.get("theme", ""), THEMES, lines.READ)
-    used = lines.used(theme, to=request.user)
-    base = _one_of(query.get("base", ""), lines.MAJORS, "")
-    ends = [_one_of(query.get(name, ""), lines.MAJORS, "") for name in ("from", "to")]
-    version = caching.versions(used.campaigns).results
-    clients, facet = (
-        _number(query.get("clients", "")),
-        _one_of(query.get("by", ""), lines.FACETS, ""),
-    )
-    # What anybody may write into an address is kept only where it is a choice.
-    choices = caching.answer(("clients", used), version, lambda: lines.counts(used))
-    if clients not in choices:
-        clients = None
+    asked = question(request)
+    version = caching.versions(asked.used.campaigns).results
 
     def make() -> SafeString:
-        page_context = context(used, clients=clients, base=base, by=facet, ends=ends)
+        page_context = context(
+            asked.used,
+            clients=asked.clients,
+            base=asked.base,
+            by=asked.by,
+            ends=asked.ends,
+        )
+        page_context["chart_address"] = asked.chart
         pairs = list(rows("archive/versions/index.html#pair", page_context["steps"]))
         page_context |= {"told": pairs, "user": request.user}
         return render_to_string("archive/versions/index.html#line", page_context)
 
     offers = [permissions.is_offered(request.user, offer) for offer in OFFERED]
-    html = caching.html(
-        ("versions", used, clients, base, facet, *ends, *offers), version, make
-    )
+    html = caching.html(("versions", asked, *offers), version, make)
     return render(request, "archive/versions/index.html", {"shown": html})
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an address asks of the line, and the campaigns that may answer."""
+
+    used: Used
+    clients: int | None
+    base: str
+    by: str
+    ends: tuple[str, str]
+
+    @property
+    def chart(self) -> str:
+        """The address of the line as a picture."""
+        named = {"theme": self.used.theme, "clients": self.clients, "base": self.base}
+        query = {name: value for name, value in named.items() if value}
+        return f"{reverse('version-chart', args=['svg'])}?{urlencode(query)}"
+
+
+def question(request: HttpRequest) -> Question:
+    """As the address has it; what is no choice is left out."""
+    query = request.GET
+    theme = _one_of(query.get("theme", ""), THEMES, lines.READ)
+    used = lines.used(theme, to=request.user)
+    clients = _number(query.get("clients", ""))
+    # What anybody may write into an address is kept only where it is a choice.
+    version = caching.versions(used.campaigns).results
+    choices = caching.answer(("clients", used), version, lambda: lines.counts(used))
+    return Question(
+        used,
+        clients=clients if clients in choices else None,
+        base=_one_of(query.get("base", ""), lines.MAJORS, ""),
+        by=_one_of(query.get("by", ""), lines.FACETS, ""),
+        ends=(
+            _one_of(query.get("from", ""), lines.MAJORS, ""),
+            _one_of(query.get("to", ""), lines.MAJORS, ""),
+        ),
+    )
 
 
 def context(

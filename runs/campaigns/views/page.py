@@ -9,6 +9,7 @@ from typing import Any
 
 from django.http import QueryDict
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -240,7 +241,9 @@ def _figure_of(results: Found) -> dict[str, Any]:
         "metric": results.metric,
         "metrics": results.metrics,
         "by": results.subject,
-        "figure": _figure(results),
+        "figure": figure_of(results),
+        "address": reverse("campaign-chart", args=[results.campaign.slug, "svg"])
+        + parts.query(results.given),
         "is_index": results.has_index,
         "is_of_model": bool(results.values),
     }
@@ -376,7 +379,8 @@ def _index_figure(found: Index, x_title: str) -> Figure:
     return figure
 
 
-def _figure(results: Found) -> dict[str, Any] | None:
+def figure_of(results: Found) -> dict[str, Any] | None:
+    """The chart of the page; None where nothing can be drawn."""
     campaign, metric, grid = results.campaign, results.metric, results.grid
     if metric is None:
         return None

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.analysis.scalability import Fit
@@ -49,6 +50,7 @@ def context(
         "x_title": words.title(page.loaded.x) if page.loaded.x else "",
         "closed_loop": _closed_loop(page),
         "figures": compare_figures.lines(page, answer, words),
+        "chart_address": f"{reverse('compare-chart', args=['svg'])}?{page.state.query}",
         "columns": _columns(page, words),
         "places": _places(page, answer, words),
         "has_printed": bool(page.loaded.provenance),

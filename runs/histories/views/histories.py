@@ -1,6 +1,6 @@
 """Histories of uploads: their page, and deciding about changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from statistics import median
@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
@@ -27,13 +28,14 @@ from runs.cells.selectors.history_points import HistoryPoint
 from runs.cells.selectors.metrics import metric_title
 from runs.cells.selectors.series_cells import level_text
 from runs.charts import history as drawing
+from runs.charts.framed import Tile
 from runs.charts.history import Event, Mark, Point
 from runs.histories.selectors import answers, histories
 from runs.histories.selectors.answers import HistoryAnswer, HistoryRow
 from runs.histories.selectors.histories import Histories, History, HostChange
 from runs.histories.services import changes, webhooks
 from runs.histories.services import missing_uploads as watchdog
-from runs.models import Campaign, Change
+from runs.models import Campaign, Change, Metric
 from runs.models.campaigns import Origin
 from runs.servers.selectors.hardware import shown
 from runs.shared import skipping
@@ -124,8 +126,7 @@ def shown_histories(
 ) -> dict[str, Any]:
     """Everything of the page but the forms. An unknown metric is the campaign's first."""
     metrics = campaign_metrics.of_campaign(campaign)
-    metric = next((metric for metric in metrics if metric.name == metric_name), None)
-    metric = metric or campaign_metrics.primary(campaign, among=metrics)
+    metric = chosen_metric(campaign, metric_name, metrics)
     found = histories.histories(campaign, metric=metric, levels=levels, skip=skip)
     answer = answers.of_histories(found)
     return {
@@ -141,31 +142,67 @@ def shown_histories(
     }
 
 
+def chosen_metric(
+    campaign: Campaign, name: str, metrics: Sequence[Metric]
+) -> Metric | None:
+    """The metric of this name; an unknown one is the campaign's first."""
+    named_metric = next((metric for metric in metrics if metric.name == name), None)
+    return named_metric or campaign_metrics.primary(campaign, among=metrics)
+
+
 def _parts(answer: HistoryAnswer, found: Histories) -> list[SeriesPart]:
     """The charts of all series on one scale, in the order of the answer."""
+    host_parts = _host_parts(answer, found)
+    pictures = _pictures(answer, found, host_parts)
+    return [
+        SeriesPart(
+            row=row,
+            number=number,
+            # The renderer escapes every text.
+            picture=mark_safe(picture.svg),  # noqa: S308
+            query=_query_of(row, found),
+            changes=list(row.history.changes[::-1]),
+            host_changes=host_parts[row.history.key],
+        )
+        for number, (row, picture) in enumerate(zip(answer.rows, pictures, strict=True))
+    ]
+
+
+def tiles(answer: HistoryAnswer, found: Histories) -> list[Tile]:
+    """The charts of all series as they stand in a picture, in the order of the answer."""
+    return _pictures(answer, found, _host_parts(answer, found))
+
+
+def _host_parts(
+    answer: HistoryAnswer, found: Histories
+) -> dict[Any, list[dict[str, Any]]]:
+    """By the key of a series what changed of its machine."""
     hosts = histories.host_changes(found.series)
-    host_parts = {
+    return {
         row.history.key: [_host_part(host) for host in hosts.get(row.history.key, ())]
         for row in answer.rows
     }
+
+
+def _pictures(
+    answer: HistoryAnswer,
+    found: Histories,
+    host_parts: Mapping[Any, Sequence[dict[str, Any]]],
+) -> list[Tile]:
+    """One for each series: on one scale, and large where there is but one."""
     drawn = [_drawn(row.history, host_parts[row.history.key]) for row in answer.rows]
     if not drawn:
         return []
     axes, size = drawing.axes(drawn), drawing.SMALL if len(drawn) > 1 else drawing.LARGE
     title = metric_title(found.metric) if found.metric else ""
     return [
-        SeriesPart(
-            row=row,
-            number=number,
-            # The renderer escapes every text.
-            picture=mark_safe(  # noqa: S308
-                drawing.picture(history, axes, size, label=f"{title}, {row.levels}")
-            ),
-            query=_query_of(row, found),
-            changes=list(row.history.changes[::-1]),
-            host_changes=host_parts[row.history.key],
+        Tile(
+            drawing.picture(history, axes, size, label=f"{title}, {row.levels}"),
+            size.width,
+            size.height,
+            " ".join(filter(None, (row.levels, row.size))),
         )
-        for number, (row, history) in enumerate(zip(answer.rows, drawn, strict=True))
+        for row, history in zip(answer.rows, drawn, strict=True)
     ]
 
 
@@ -331,9 +368,8 @@ class WatchForm(forms.Form):
 @addresses.page("campaign-history")
 def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     """The histories of a campaign that was uploaded, under levels given as clients=8."""
-    campaign = get_object_or_404(_uploaded(request), slug=slug)
-    texts = [text.partition("=") for text in request.GET.getlist("level")]
-    levels = [(name, value) for name, equals, value in texts if equals]
+    campaign = get_object_or_404(uploaded(request), slug=slug)
+    levels = levels_of(request)
     skip = skipping.skipped(request.GET.get("skip", "0")) or 0
     context = shown_histories(campaign, request.GET.get("metric", ""), levels, skip)
     hours = (
@@ -347,8 +383,16 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
         for number_to_skip in places
     )
     context["page"] = Page([], *queries)
+    chart = reverse("campaign-history-chart", args=[slug, "svg"])
+    context["chart_address"] = f"{chart}?{request.GET.urlencode()}"
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
     return render(request, "histories/history.html", {"form": form, **context})
+
+
+def levels_of(request: HttpRequest) -> list[tuple[str, str]]:
+    """Those that the address names: `level=clients=8`."""
+    texts = [text.partition("=") for text in request.GET.getlist("level")]
+    return [(name, value) for name, equals, value in texts if equals]
 
 
 @addresses.action("change-decide", Right.DECIDE)
@@ -372,7 +416,7 @@ def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
 @addresses.action("campaign-watch", Right.EXPECT)
 def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
     """Set how often uploads are expected, and the branch of the history."""
-    campaign = get_object_or_404(_uploaded(request), slug=slug)
+    campaign = get_object_or_404(uploaded(request), slug=slug)
     form = WatchForm(request.POST)
     if form.is_valid():
         hours = form.cleaned_data["hours"]
@@ -389,7 +433,8 @@ def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-history", slug=slug)
 
 
-def _uploaded(request: HttpRequest) -> QuerySet[Campaign]:
+def uploaded(request: HttpRequest) -> QuerySet[Campaign]:
+    """Campaigns of uploads that the reader may see."""
     campaigns = Campaign.objects.filter(origin=Origin.UPLOADED).select_related(
         "scenario", "project"
     )

@@ -164,6 +164,13 @@ PAGES = (
     "/uploads/new/",
     "/campaigns/ci-00000/history/?level=clients=8&metric=m1",
     "/campaigns/ci-00000/badge.svg",
+    "/campaigns/lab-00000/chart.svg",
+    "/campaigns/ci-00000/chart.svg",
+    "/campaigns/{published}/chart.svg",
+    "/campaigns/ci-00000/history/chart.svg",
+    "/compare/chart.svg?s=lab-00000&s=lab-00001",
+    "/versions/chart.svg",
+    "/topics/page-checksums/chart.svg",
     "/campaigns/lab-00000/schedule/",
     *(f"/campaigns/lab-00000/{each}" for each in ("report/", "script/", "export.csv")),
     "/campaigns/lab-00000/export.json",
@@ -268,6 +275,11 @@ FURTHER = (
     "/bisections/new/?campaign=ci-00000&base=a&head=b&metric=tps&effect=2&ignore=x&scenario=pgbench",
     "/bisections/new/?campaign=ci-00000&server=lab-1",
     "/campaigns/ci-00000/history/?skip=1",
+    "/campaigns/ci-00000/history/chart.svg?level=clients=8&metric=m1&skip=0",
+    "/campaigns/{published}/chart.svg?chart=1",
+    "/campaigns/lab-00000/chart.svg?by=steps&cells=2&metric=m1&order=x&ratios=2&troubled=1",
+    "/versions/chart.svg?theme=fixed-point-read&clients=8&base=16&by=os&from=13&to=17",
+    "/compare/chart.svg?s=lab-00000&s=lab-00001&chart=forest",
     "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",
     "/campaigns/lab-00000/?by=steps&cells=2&metric=m1&order=x&ratios=2&troubled=1",
     "/campaigns/new/?from={published}&server=lab-1",
@@ -474,7 +486,9 @@ _DRAWN = {
 }
 _DRAWN |= {"relative", "x", "s"}
 UNASKED: Mapping[str, Set[str]] = {
-    **dict.fromkeys(("compare", "compare-cells", "compare-report"), _DRAWN),
+    **dict.fromkeys(
+        ("compare", "compare-cells", "compare-chart", "compare-report"), _DRAWN
+    ),
     # One of the servers that it has read.
     "campaign-script": {"server"},
 }

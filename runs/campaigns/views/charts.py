@@ -1,0 +1,99 @@
+"""The chart of a campaign as a picture with an address of its own."""
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from django.views.decorators.http import conditional_page
+
+from runs.access import addresses
+from runs.access.selectors import projects
+from runs.archive.selectors import answers as archive_answers
+from runs.archive.selectors import chart as archive_charts
+from runs.campaigns.selectors import answers
+from runs.campaigns.selectors import campaigns as campaign_selectors
+from runs.campaigns.services import kept_verdicts
+from runs.campaigns.views import page as campaign_page
+from runs.campaigns.views import parts
+from runs.campaigns.views.verdicts import Found
+from runs.cells.selectors.level_names import factors
+from runs.charts import framed
+from runs.models import Campaign
+from runs.shared import caching, chart_files
+from runs.shared.chart_files import ChartFile
+from runs.shared.formats import in_language
+
+RATIOS = "ratios"
+
+
+@addresses.page("campaign-chart")
+@conditional_page
+def campaign_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
+    """The chart of a campaign's page: of `metric`, and of a publication `chart=2` or `ratios`."""
+    campaigns = campaign_selectors.listed().select_related(
+        "topology", "published__source"
+    )
+    campaign: Campaign = get_object_or_404(
+        projects.visible(campaigns, to=request.user), slug=slug
+    )
+    if hasattr(campaign, "published"):
+        number = request.GET.get("chart", "1")
+        return chart_files.answer(
+            request,
+            form,
+            (campaign.pk, "published", number[:10]),
+            caching.versions([campaign.pk]).results,
+            lambda: _published(campaign, number),
+        )
+    versions = campaign_page.versions_of(campaign)
+    standing = campaign_page.standing(campaign)
+    is_wide = kept_verdicts.is_wide(standing.counts)
+    return chart_files.answer(
+        request,
+        form,
+        (campaign.pk, parts.query(request.GET)),
+        # Control makes the values of a wide campaign, which changes no version.
+        None if is_wide else versions.results,
+        lambda: _measured(Found(campaign, request.GET, versions, is_wide=is_wide)),
+    )
+
+
+def _measured(results: Found) -> ChartFile | None:
+    figure = campaign_page.figure_of(results)
+    if figure is None:
+        return None
+    campaign = results.campaign
+    answer = answers.of_list([campaign]).get(campaign.pk)
+    dates = answers.dates_of([campaign]).get(campaign.pk)
+    first, last = (dates.first, dates.last) if dates else (None, None)
+    return ChartFile(
+        [framed.tile(figure)],
+        title=in_language(campaign, "title"),
+        texts=[answer.sentence] if answer and answer.is_there else [],
+        data=chart_files.between(first, last),
+        path=f"/campaigns/{campaign.slug}/",
+    )
+
+
+def _published(campaign: Campaign, number: str) -> ChartFile | None:
+    """The publication's charts are counted from 1, as on its page."""
+    table = campaign.published
+    drawn = archive_charts.charts(campaign, factors(table.columns))
+    if number == RATIOS:
+        figure = archive_charts.in_ratios(*drawn[0]) if drawn else None
+    elif number.isascii() and number.isdecimal() and 1 <= int(number) <= len(drawn):
+        figure = archive_charts.draw(*drawn[int(number) - 1])
+    else:
+        figure = None
+    if figure is None:
+        return None
+    source = table.source
+    answer = archive_answers.answer_of(table)
+    return ChartFile(
+        [framed.tile(figure)],
+        title=in_language(campaign, "title"),
+        texts=[answer.text] if answer else [],
+        data=_("%(title)s, %(year)s")
+        % {"title": in_language(source, "title"), "year": source.year},
+        path=f"/campaigns/{campaign.slug}/",
+    )
