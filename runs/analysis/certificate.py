@@ -14,8 +14,9 @@ from typing import Literal, get_args
 
 from runs.analysis import drift
 from runs.analysis.fact_readers import UNOPTIMISED
+from runs.analysis.machine_speed import PartSpeed
 
-RULES_VERSION = 7
+RULES_VERSION = 8
 """Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]
@@ -90,6 +91,8 @@ class Evidence:
     `foreign_settings` are those that neither the configuration nor BenchLab's sessions have set.
     `login` is what the account's login gave on the database's machine, where that is unusual.
 
+    `speeds` are those of the parts of each machine whose usual speed is known.
+
     A run in slices has `turns` with the other runs of its round, in all repeats; `duration_s` is
     then that of all repeats, too.
     """
@@ -107,6 +110,7 @@ class Evidence:
     foreign_settings: Collection[str] = ()
     login: Sequence[str] = ()
     turns: int | None = None
+    speeds: Mapping[str, Sequence[PartSpeed]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,7 @@ def certify(evidence: Evidence) -> Certificate:
     """Judge a run from its records."""
     findings = (
         *_processors(evidence),
+        *_speed(evidence),
         *_steadiness(evidence),
         *_length(evidence),
         *_noted(evidence),
@@ -184,6 +189,30 @@ def _held_back(evidence: Evidence, usage: Usage) -> Iterator[Finding]:
             "pages": round(usage.swapped),
         }
         yield Finding("swapping", "doubt", pages, is_curable=True)
+
+
+_SLOW = {
+    "core": "machine_slow",
+    "cores": "machine_slow",
+    "memory": "memory_slow",
+    "disk": "disk_slow",
+}
+
+
+def _speed(evidence: Evidence) -> Iterator[Finding]:
+    """What was slower than it usually is; of the processors, one at a time or all, the slower."""
+    for machine, parts in evidence.speeds.items():
+        slowest: dict[str, PartSpeed] = {}
+        for part in filter(lambda part: part.is_slow, parts):
+            known = slowest.setdefault(_SLOW[part.part], part)
+            slowest[_SLOW[part.part]] = min(known, part, key=lambda one: one.share)
+        for code, part in slowest.items():
+            figures: dict[str, float | str] = {
+                "machine": machine,
+                "share": round(100 * part.share),
+            }
+            weight = _in_turn("doubt", evidence)
+            yield Finding(code, weight, figures, is_curable=True)
 
 
 def _in_turn(weight: Weight, evidence: Evidence) -> Weight:

@@ -91,6 +91,8 @@ class Bench:
         self.afterwards: list[Callable[[], Awaitable[None]]] = []
         # What is done once, right before the first step of the load.
         self.beforehand: list[Callable[[], Awaitable[None]]] = []
+        # What a load in slices does in its last turn, while no other run of the round works.
+        self.after_slices: list[Callable[[], Awaitable[None]]] = []
         # Background steps that belong to the load, such as a pooler, and their machines.
         self.of_the_load: list[tuple[Node, str]] = []
         self._beside: list[Background] = []

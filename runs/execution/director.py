@@ -31,6 +31,7 @@ from runs.execution.evidence.profiling import Profile
 from runs.execution.machine import clocks, cores, treating
 from runs.execution.machine.monitors import Monitors
 from runs.execution.machine.probing import probing
+from runs.execution.machine.speed import Speed
 from runs.execution.machine.target_facts import version_text
 from runs.execution.nodes import Place, cluster_of, nodes_of
 from runs.execution.plan import MAIN, RunPlan
@@ -107,6 +108,8 @@ class Director:
             self.bench, procedure, disk_bytes=disk_bytes, taken_over=taken_over
         )
         self.monitors = Monitors(self.bench)
+        self.speed = Speed(self.bench)
+        self.bench.after_slices.append(partial(self.speed.ask, "after"))
         self.arrangement = Arrangement(self.bench)
         self.cleaning = Cleaning(self.bench, self.preparing)
 
@@ -220,6 +223,8 @@ class Director:
     async def _measure(self) -> None:
         monitors, profile = self.monitors, Profile(self.bench)
         evidence, account = Evidence(self.bench), Accounting(self.bench)
+        # Before anything records: the machines do nothing else of the run then.
+        await self.speed.ask("before")
         try:
             await profile.begin()
             await evidence.begin()
@@ -295,17 +300,19 @@ class Director:
             )
 
     async def _collect(self) -> None:
-        """Read what was recorded while the server stops."""
+        """Read what was recorded while the server stops; then the machines are quiet again."""
         self.bench.is_serving = False
-        await together([self._stop_and_set_back(), self._read_records()])
+        await together([self._stop_if_it_does(), self._read_records()])
+        await self.speed.ask("after")
+        # After that: until then they are as they were in the load.
+        await self.cleaning.attempt(partial(treating.set_back_now, self.bench))
         if self.plan.treatment.instructions:
             await instructions.count(self.bench)
         await self._keep_log()
 
-    async def _stop_and_set_back(self) -> None:
+    async def _stop_if_it_does(self) -> None:
         """A server that does not stop costs no result: the clean-up is stricter."""
         await self.cleaning.attempt(self._stop, event="stop_failed")
-        await self.cleaning.attempt(partial(treating.set_back_now, self.bench))
 
     async def _read_records(self) -> None:
         await self.monitors.read()

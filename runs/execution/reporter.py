@@ -54,6 +54,8 @@ class Findings:
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
     # Who used the processors of each machine during the load; see runs.execution.machine.usage.
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
+    # How fast each machine was before and after it; see runs.execution.machine.speed.
+    speed: dict[str, dict[str, Any]] = field(default_factory=dict)
     server_version: str = ""
     tool_name: str = ""
     tool_version: str = ""

@@ -245,6 +245,10 @@ class Run(models.Model):
     certificate = models.JSONField(
         default=dict, db_default=models.Value({}, models.JSONField())
     )
+    # What each machine did of a fixed piece of work before and after the load, by its name in the
+    # run: `before` and `after` are rates by part, of `program` on `processors`. Null: not known.
+    # See runs.execution.machine.speed.
+    speed = models.JSONField(null=True)
     # The import that brought it; null for what was executed here or uploaded. Each constraint is
     # work for every upload, and imports are never deleted.
     imported = models.ForeignKey(
@@ -316,6 +320,12 @@ class Run(models.Model):
             ),
             models.Index(
                 fields=["led_by"], condition=Q(led_by__isnull=False), name="run_led"
+            ),
+            # The last speeds of a server, by which those of a run are judged.
+            models.Index(
+                fields=["server", "-finished_at"],
+                condition=Q(speed__isnull=False),
+                name="run_with_speed",
             ),
             # Judged again when the rules change.
             models.Index(

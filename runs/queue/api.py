@@ -234,7 +234,7 @@ class CertificateFindingSerializer(serializers.Serializer[Sentence]):
 
 
 class CertificateSerializer(serializers.Serializer[Run]):
-    """How far the run can be relied on, why, and who used the processors during it."""
+    """How far the run can be relied on, why, who used the processors, and how fast they were."""
 
     validity = serializers.ChoiceField(**VALIDITY)
     rules = serializers.IntegerField(
@@ -242,6 +242,12 @@ class CertificateSerializer(serializers.Serializer[Run]):
     )
     findings = serializers.SerializerMethodField()
     usage = serializers.DictField(source="certificate.usage", default=dict)
+    speed = serializers.DictField(
+        source="certificate.speed",
+        default=dict,
+        help_text="Of each machine by part: `rate` in the run, what is `usual` there, the `share` "
+        "of it, and the `limit` below which the run is doubtful.",
+    )
 
     @extend_schema_field(CertificateFindingSerializer(many=True))
     def get_findings(self, run: Run) -> Any:
@@ -308,6 +314,12 @@ class RunDetailSerializer(RunSerializer):
     external_id = serializers.CharField()
     labels = serializers.DictField(child=serializers.CharField())
     quality = Notes()
+    speed = serializers.DictField(
+        allow_null=True,
+        help_text="Of each machine what it did of a fixed piece of work `before` and `after` the "
+        "load: of one processor (`core`), of all `processors` that the load uses (`cores`), of its "
+        "memory, and of its disk where the run writes; a second. Null: not known.",
+    )
     settings = serializers.DictField(
         source="settings.settings", allow_null=True, default=None
     )

@@ -71,6 +71,8 @@ async def measure(
         if time.monotonic() - shown_at > LIVE_SECONDS:
             shown_at = time.monotonic()
             await bench.reporter.live_series(series_of(slices, slice_s))
+    for act in bench.after_slices:
+        await act()
     await _reach(bench, turns.END)
     _keep_output(bench, slices)
     _report(bench, slices)

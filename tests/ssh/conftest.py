@@ -21,7 +21,7 @@ from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from runs.execution.bench import Bench
 from runs.execution.director import Director
-from runs.execution.machine import privileged, target_facts, treating
+from runs.execution.machine import privileged, speed, target_facts, treating
 from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
@@ -291,6 +291,14 @@ def no_loads_are_asked(
 def no_kept_clusters(settings) -> None:
     """What ended campaigns have left goes at once; tests of what is kept say so."""
     settings.KEPT_CLUSTERS_HOURS = 0.0
+
+
+@pytest.fixture(autouse=True)
+def short_work(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the work that tells how fast a machine is take a hundredth of a second in a run here."""
+    if request.node.path.name != "test_speed.py":
+        short = speed._SCRIPT.replace("long=12 short=5", "long=1 short=1")
+        monkeypatch.setattr(speed, "_SCRIPT", short.replace("count=6", "count=1"))
 
 
 @pytest.fixture(autouse=True)

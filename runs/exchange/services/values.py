@@ -220,6 +220,24 @@ def _is_wording(value: Any) -> bool:
     return _is_object(value) and (not value or is_wording(value))
 
 
+def _is_speed(value: Any) -> bool:
+    """By machine; of the rates only what charts and certificates read has a shape."""
+    return value is None or (
+        _is_object(value)
+        and all(
+            isinstance(machine, dict)
+            and all(map(_are_rates, (machine.get("before"), machine.get("after"))))
+            for machine in value.values()
+        )
+    )
+
+
+def _are_rates(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict) and all(map(_is_number, value.values()))
+    )
+
+
 def _is_digest(value: Any) -> bool:
     return isinstance(value, str) and DIGEST.fullmatch(value) is not None
 
@@ -369,6 +387,7 @@ SHAPES: Mapping[tuple[str, str], tuple[str, Callable[[Any], bool]]] = {
     ("run", "quality"): (_("a list of objects"), _is_notes),
     ("run", "wording"): (_("an object"), _is_wording),
     ("event", "wording"): (_("an object"), _is_wording),
+    ("run", "speed"): (_("an object"), _is_speed),
     ("run", "plan"): (_("the plan of a run"), _is_plan),
     ("series", "interval"): (
         _("a number of seconds"),

@@ -98,6 +98,18 @@ CERTIFICATE_SENTENCES = {
     "swapping": _(
         "%(machine)s: %(pages)s pages went to swap or came from there during the load."
     ),
+    "machine_slow": _(
+        "%(machine)s: the machine was slow. Right before and after the load its processors did "
+        "%(share)s %% of the work that they usually do."
+    ),
+    "memory_slow": _(
+        "%(machine)s: the machine was slow. Right before and after the load its memory moved "
+        "%(share)s %% of what it usually does."
+    ),
+    "disk_slow": _(
+        "%(machine)s: the machine was slow. Right before and after the load its disk wrote "
+        "%(share)s %% as fast as it usually does."
+    ),
     "usage_unknown": _("What used the processors during the load was not recorded."),
     "generator_on_same_machine": _(
         "The load generator ran on the database's machine and could use its processors."

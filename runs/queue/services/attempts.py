@@ -28,7 +28,7 @@ BEGUN_AGAIN = "begun_again"
 _AS_NEW: dict[str, Any] = {
     **dict.fromkeys(("code", "message", "remedy"), ""),
     "wording": {},
-    **dict.fromkeys(("started_at", "finished_at")),
+    **dict.fromkeys(("started_at", "finished_at", "speed")),
 }
 
 

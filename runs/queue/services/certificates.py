@@ -1,6 +1,6 @@
 """The certificate of a run: judged from its records when it finishes, and again on demand."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -15,12 +15,14 @@ from runs.analysis.certificate import (
     Usage,
     certify,
 )
+from runs.analysis.machine_speed import PartSpeed
 from runs.campaigns.services import repeats
 from runs.execution.machine import cpus
 from runs.execution.machine.monitors import column_of
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Instance, Run, Seal, Series
 from runs.models.campaigns import Origin
+from runs.queue.selectors import machine_speeds
 from runs.queue.services import withdrawals
 from runs.scenarios import slices
 from runs.seals.services import seals
@@ -34,9 +36,11 @@ RATE, QUEUE = "tps", "run_queue"
 def issue(*, run: Run, usage: Mapping[str, Mapping[str, float]]) -> Certificate:
     """Judge a run whose series and notes are stored, and store the judgement with it.
 
-    `usage` says who took the processors of each machine. Four queries.
+    `usage` says who took the processors of each machine. Four queries, five where the speed of the
+    machines is known.
     """
-    certificate = certify(_evidence(run, usage))
+    speeds = machine_speeds.judged(run)
+    certificate = certify(_evidence(run, usage, speeds))
     run.validity = certificate.validity
     run.certificate = {
         "rules": RULES_VERSION,
@@ -50,6 +54,10 @@ def issue(*, run: Run, usage: Mapping[str, Mapping[str, float]]) -> Certificate:
             for finding in certificate.findings
         ],
         "usage": {machine: dict(seconds_of) for machine, seconds_of in usage.items()},
+        "speed": {
+            machine: {part.part: part.as_json() for part in parts}
+            for machine, parts in speeds.items()
+        },
     }
     run.save(update_fields=["validity", "certificate"])
     return certificate
@@ -112,7 +120,11 @@ def _count_as_judged(run: Run) -> None:
         withdrawals.restore(run=run, reason=REJUDGED)
 
 
-def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
+def _evidence(
+    run: Run,
+    usage: Mapping[str, Mapping[str, float]],
+    speeds: Mapping[str, Sequence[PartSpeed]],
+) -> Evidence:
     series = {
         series.name: series
         for series in run.series.all()
@@ -131,6 +143,7 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
         rates=_points(series.get(RATE)),
         duration_s=_seconds_of_load(parameters, usage, repeats),
         turns=_turns(parameters, slice_s, repeats),
+        speeds=speeds,
         clients=run.cell.levels.get("clients") or parameters.get("clients"),
         queue=_mean_queue(series),
         processors=run.hardware.threads if run.hardware else None,

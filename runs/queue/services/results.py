@@ -98,8 +98,10 @@ def _store(run: Run, findings: Findings) -> None:
     run.server_version = findings.server_version
     run.tool_name, run.tool_version = findings.tool_name, findings.tool_version
     run.quality = notes
+    run.speed = findings.speed or None
     run.save(
         update_fields=[
+            "speed",
             "settings",
             "server_version",
             "tool_name",

@@ -92,6 +92,7 @@ RUN = (
     "started_at",
     "finished_at",
     "validity",
+    "speed",
 )
 # Where an imported run came from.
 IMPORTED = ("instance", "key", "is_verified", "at")

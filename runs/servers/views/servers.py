@@ -17,9 +17,12 @@ from runs.access.selectors.permission_table import Right
 from runs.campaigns.selectors import waiting
 from runs.campaigns.views.campaigns import chosen_servers, form_of
 from runs.cells.selectors import noise
+from runs.charts.figure import Figure
+from runs.charts.machine_speed import machine_speed_chart
 from runs.execution.machine import privileged
 from runs.models import Server, ServerCheck, SSHKey
 from runs.operations.selectors.readiness import silences
+from runs.queue.selectors import machine_speeds
 from runs.queue.selectors import runs as run_selectors
 from runs.scenarios import registry
 from runs.servers.filters import HardwareFilters, ServerFilters
@@ -91,6 +94,7 @@ def _made(form: Any) -> SSHKey | None:
 
 
 NEWEST = 10
+LEAST_MOMENTS = 2
 # For which the smallest difference is said that a server can show.
 SHOWN_REPEATS = 3
 
@@ -148,8 +152,28 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "twins": list(shared_machines.twins_of(server)),
         "alike": list(shared_machines.alike(server)),
         "check": server_selectors.last_of(server),
+        "speed": _speed_figure(server, request),
     }
     return render(request, "servers/detail.html", context)
+
+
+def _speed_figure(server: Server, request: HttpRequest) -> Figure | None:
+    """How fast it was in its last runs; None where that is not known of two of them."""
+    moments = machine_speeds.history(server, to=request.user)
+    if len(moments) < LEAST_MOMENTS:
+        return None
+    titles = {
+        "core": _("one processor"),
+        "cores": _("all processors that the load used"),
+        "memory": _("memory"),
+        "disk": _("disk"),
+    }
+    return machine_speed_chart(
+        moments,
+        titles,
+        y_title=_("speed against the usual, %"),
+        x_title=_("end of the run"),
+    )
 
 
 def _fitness_of(server: Server, request: HttpRequest) -> Fitness | None:

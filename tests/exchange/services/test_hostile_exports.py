@@ -112,6 +112,14 @@ def hostile_values():
             [{"message": 1}],
             [{"wording": WORDINGS[0]}],
         ),
+        "run.speed": (
+            "x",
+            [],
+            {"db": 1},
+            {"db": {"before": []}},
+            {"db": {"after": {"core": "1"}}},
+            {"db\0": {}},
+        ),
         "run.wording": WORDINGS,
         "run.events.wording": WORDINGS,
         "run.plan": (

@@ -102,6 +102,7 @@ NOT_AS_FIELDS = {
     "message",
     "private_project",
     "remedy",
+    "speed",
     "state",
     "validity",
     "wording",
