@@ -13,7 +13,11 @@ from runs.access import addresses
 from runs.access.api.authentication import person, project_of
 from runs.access.selectors.permission_table import Right
 from runs.campaigns.api.drafts import ConfigurationField, LevelField
-from runs.campaigns.services.campaign_limits import MOST_REPEATS, REPEATS
+from runs.campaigns.services.campaign_limits import (
+    LONGEST_SLICE_SECONDS,
+    MOST_REPEATS,
+    REPEATS,
+)
 from runs.models import Edition, Observation, Server
 from runs.models.observations import Releases
 from runs.observations.selectors import answers, editions
@@ -100,6 +104,13 @@ class DesignSerializer(StrictSerializer):
     parameters = serializers.DictField(child=serializers.IntegerField(min_value=0))
     repeats = serializers.IntegerField(
         min_value=1, max_value=MOST_REPEATS, default=REPEATS
+    )
+    slice_seconds = serializers.IntegerField(
+        min_value=1,
+        max_value=LONGEST_SLICE_SECONDS,
+        default=None,
+        allow_null=True,
+        help_text="Measure the cells of a round in turn, in slices of so many seconds.",
     )
 
     def validate_scenario(self, slug: str) -> str:

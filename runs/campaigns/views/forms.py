@@ -35,7 +35,7 @@ from runs.workloads.selectors import workloads
 DIGITS = 10  # a key has fewer
 # Fields that are those of a draft.
 # Slices where they are possible and show more, decided when the campaign is queued.
-AUTOMATIC = "auto"
+AUTOMATIC = treatment_fields.AUTOMATIC
 SAME = (
     "title",
     "scenario",
@@ -120,23 +120,7 @@ class CampaignForm(treatment_fields.TreatmentFields):
         required=False,
         help_text=_("Upper limit for cells that keep scattering."),
     )
-    slice_seconds = forms.TypedChoiceField(
-        label=_("Measured"),
-        choices=[
-            ("", _("in whole runs, one after the other")),
-            (AUTOMATIC, _("as shows more on this server")),
-            ("1", _("in slices of 1 s, in turn")),
-            ("2", _("in slices of 2 s, in turn")),
-            ("3", _("in slices of 3 s, in turn")),
-        ],
-        coerce=lambda value: value if value == AUTOMATIC else int(value),
-        empty_value=None,
-        required=False,
-        help_text=_(
-            "In turn all clusters are up at once, and the order is drawn in each round: what "
-            "disturbs the machine disturbs all alike. The duration is that of all slices of a run."
-        ),
-    )
+    slice_seconds = treatment_fields.SlicesField()
     is_a_a = forms.BooleanField(
         label=_("A/A: measure everything twice under two labels"),
         required=False,

@@ -205,6 +205,34 @@ class ChoicesField(forms.MultipleChoiceField):
         return [choice.strip() for choice in re.split(r"[,、;]+", value)]
 
 
+# As whichever design shows more on the server.
+AUTOMATIC = "auto"
+
+
+class SlicesField(forms.TypedChoiceField):
+    """Whole runs (None), slices of so many seconds, or AUTOMATIC."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=_("Measured"),
+            choices=[
+                ("", _("in whole runs, one after the other")),
+                (AUTOMATIC, _("as shows more on this server")),
+                ("1", _("in slices of 1 s, in turn")),
+                ("2", _("in slices of 2 s, in turn")),
+                ("3", _("in slices of 3 s, in turn")),
+            ],
+            coerce=lambda value: value if value == AUTOMATIC else int(value),
+            empty_value=None,
+            required=False,
+            help_text=_(
+                "In turn all clusters are up at once, and the order is drawn in each round: what "
+                "disturbs the machine disturbs all alike. The duration is that of all slices of a "
+                "run."
+            ),
+        )
+
+
 class ClientField(forms.ModelChoiceField):  # type: ignore[type-arg]
     """The installation whose pgbench generates the load."""
 

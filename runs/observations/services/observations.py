@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from runs.access.services import audit
 from runs.archive.selectors import version_line, version_line_rules
-from runs.campaigns.services import campaigns
+from runs.campaigns.services import campaigns, slicing
 from runs.campaigns.services.campaign_limits import MOST_REPEATS, REPEATS
 from runs.campaigns.services.drafts import Draft
 from runs.campaigns.services.estimates import Estimate, estimate
@@ -91,7 +91,8 @@ class Plan:
     """What a person asks for. `versions` are majors, empty for all that are installed.
 
     `hours`, if given, decides the repeats of each design in place of its own: as many as fit.
-    `night` is (from, until).
+    `night` is (from, until). With `prefers_slices` the server decides whether cells take turns:
+    they do where that shows more.
     """
 
     title: str
@@ -104,6 +105,7 @@ class Plan:
     hours: float | None = None
     night: tuple[time, time] | None = None
     time_zone: str = "UTC"
+    prefers_slices: bool = False
 
 
 def proposed(
@@ -232,12 +234,26 @@ def planned(plan: Plan) -> Plan:
         remedy = _("Choose one of %(versions)s.") % {"versions": ", ".join(majors)}
         raise ServiceError("anchor_missing", message, remedy=remedy, field="anchor")
     chosen = replace(plan, anchor=anchor)
+    if plan.prefers_slices:
+        chosen = _in_turn_if_preferred(chosen)
     if plan.hours is None:
         return chosen
     rounds = rounds_within(chosen)
     return replace(
         chosen, designs=[replace(design, repeats=rounds) for design in plan.designs]
     )
+
+
+def _in_turn_if_preferred(plan: Plan) -> Plan:
+    preferred = [
+        slicing.in_turn_if_preferred(draft).slice_seconds
+        for draft in drafts(plan, label="")
+    ]
+    designs = [
+        replace(design, slice_seconds=slice_seconds)
+        for design, slice_seconds in zip(plan.designs, preferred, strict=True)
+    ]
+    return replace(plan, designs=designs)
 
 
 def rounds_within(plan: Plan) -> int:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors import projects
 from runs.campaigns.services.campaign_limits import MOST_REPEATS, REPEATS
-from runs.campaigns.views.treatment_fields import LevelsField
+from runs.campaigns.views.treatment_fields import AUTOMATIC, LevelsField, SlicesField
 from runs.models import Configuration, Server
 from runs.models.observations import Releases
 from runs.observations.services import observations
@@ -69,6 +69,7 @@ class ObservationForm(forms.Form):
     duration = forms.IntegerField(
         label=_("Seconds a run"), min_value=1, max_value=604_800
     )
+    slice_seconds = SlicesField()
     repeats = forms.IntegerField(
         label=_("Rounds"), min_value=1, max_value=MOST_REPEATS, required=False
     )
@@ -146,6 +147,7 @@ class ObservationForm(forms.Form):
             "hours",
             "time_zone",
         )
+        is_automatic = fields["slice_seconds"] == AUTOMATIC
         return Plan(
             **{name: fields[name] for name in same},
             designs=[
@@ -154,9 +156,11 @@ class ObservationForm(forms.Form):
                     {CLIENTS: fields["clients"]},
                     {SCALE: fields["scale"], DURATION: fields["duration"]},
                     fields["repeats"] or REPEATS,
+                    None if is_automatic else fields["slice_seconds"],
                 )
                 for slug in fields["scenarios"]
             ],
+            prefers_slices=is_automatic,
             releases=fields["releases"] or Releases.ALIKE,
             night=night if None not in night else None,
         )
@@ -187,6 +191,7 @@ def _initial(server: Server) -> Mapping[str, Any]:
         "clients": ", ".join(map(str, design.levels[CLIENTS])),
         **design.parameters,
         "repeats": design.repeats,
+        "slice_seconds": AUTOMATIC,
         "time_zone": timezone.get_current_timezone_name(),
     }
 

@@ -249,6 +249,7 @@ def _previewed(form: ObservationForm) -> dict[str, Any]:
                 "title": _(registry.get(design.scenario).title),
                 "estimate": estimate,
                 "repeats": design.repeats,
+                "slice_seconds": design.slice_seconds,
                 "can_show": _shows(plan, design),
             }
             for design, estimate in zip(plan.designs, estimates_found, strict=True)
@@ -270,7 +271,12 @@ def _previewed(form: ObservationForm) -> dict[str, Any]:
 
 
 def _shows(plan: Plan, design: Design) -> float | None:
-    """The smallest difference of two versions that the repeats show in 4 of 5 cases."""
+    """The smallest difference of two versions that the repeats show in 4 of 5 cases.
+
+    None for slices, and where nothing of the server is known.
+    """
+    if design.slice_seconds is not None:
+        return None
     floor = noise.of_servers(
         [plan.server], registry.get(design.scenario).primary_metric
     )

@@ -75,6 +75,30 @@ def test_one_button_queues_the_line(admin_client, server):
 
 
 @pytest.mark.parametrize(
+    ("asked", "duration", "measured"),
+    [
+        ("", "20", None),
+        ("2", "20", 2),
+        # On a server of which nothing is known slices show more; three of them are too few.
+        ("auto", "20", 1),
+        ("auto", "3", None),
+    ],
+)
+def test_cells_take_turns_where_that_shows_more(
+    admin_client, server, asked, duration, measured
+):
+    fields = FORM | {"slice_seconds": asked, "duration": duration}
+    preview = admin_client.post(
+        reverse("observation-new"), fields | {"estimate": "true"}
+    )
+    assert ("measured in slices of" in preview.content.decode()) == bool(measured)
+
+    admin_client.post(reverse("observation-new"), fields)
+
+    assert Campaign.objects.get().slice_seconds == measured
+
+
+@pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"hours": "0.02", "repeats": ""}, "which is more than there is"),
@@ -250,7 +274,8 @@ def test_the_anchor_has_a_line_of_its_own_from_the_second_edition_on(client, edi
 
 
 def test_the_form_says_which_differences_the_rounds_can_show(admin_client, edition):
-    page = admin_client.get(reverse("observation-new")).content.decode()
+    in_whole_runs = {"slice_seconds": ""}
+    page = admin_client.get(reverse("observation-new"), in_whole_runs).content.decode()
     assert re.search(r"differences of [0-9.]+ % and more", page.replace("\xa0", " "))
 
 
