@@ -7,6 +7,7 @@ from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.clusters.further_clusters import Arrangement
 from runs.execution.clusters.postgres import NOT_RUNNING
 from runs.execution.errors import CommandTimeout, TargetProblem, TargetRestarted
+from runs.execution.evidence import crashes
 from runs.execution.nodes import Node
 from runs.execution.steps.steps import NO_SPACE, disk_full, free_bytes
 from runs.wording import gettext_noop as _
@@ -108,6 +109,12 @@ async def _deeper(
         return full
     if not bench.is_serving:
         return problem
+    if crash := crashes.first_crash(log):
+        pid_of_server = await _postmaster(bench)
+        kernel = await crashes.kernel_log(bench.database, pid_of_server)
+        return crashes.named(problem, crash, log, kernel)
+    if problem.code in crashes.OF_GENERATOR:
+        return await _generator_killed(problem, bench)
     # It is taken to be there if its pg_ctl gives no clear answer.
     if (await bench.run(*bench.cluster.status())).exit_status not in NOT_RUNNING:
         if gone := await _gone(bench):
@@ -137,6 +144,23 @@ async def _deeper(
         problem=problem,
         end=end,
     )
+
+
+async def _postmaster(bench: Bench) -> str:
+    """Its process number; empty where it does not run."""
+    pid_file = f"{bench.cluster.data}/postmaster.pid"
+    first_line = (await bench.run("head", "-n", "1", pid_file)).stdout.decode().strip()
+    return first_line if first_line.isdecimal() else ""
+
+
+async def _generator_killed(problem: TargetProblem, bench: Bench) -> TargetProblem:
+    """The problem, or that the kernel of a generating machine killed pgbench."""
+    seconds = crashes.SLACK_SECONDS + float(bench.plan.parameters.get("duration") or 0)
+    for node in bench.generators:
+        kernel = await crashes.kernel_log(node)
+        if line := kernel.line_of_program("pgbench", seconds=seconds):
+            return crashes.out_of_memory(problem, line)
+    return problem
 
 
 async def _gone(bench: Bench) -> TargetProblem | None:
