@@ -16,7 +16,7 @@ from runs.analysis import drift
 from runs.analysis.fact_readers import UNOPTIMISED
 from runs.analysis.machine_speed import PartSpeed
 
-RULES_VERSION = 8
+RULES_VERSION = 9
 """Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]
@@ -28,6 +28,10 @@ FOREIGN_DOUBTFUL, FOREIGN_INVALID = 0.10, 0.80
 STOLEN_DOUBTFUL = THROTTLED_DOUBTFUL = 0.02
 # Pages a second to swap and from there.
 SWAPPED_DOUBTFUL = 256
+# Shares of the load's time in which a process waited for memory; for a disk; and for a processor,
+# though as many were idle.
+MEMORY_PRESSURE_DOUBTFUL = 0.05
+PRESSURE_REMARKED, IDLE_REMARKED = 0.50, 0.50
 DRIFT_DOUBTFUL = 0.10
 SHORT_DOUBTFUL_S, SHORT_S = 5.0, 30.0
 # In slices a side's seconds in all repeats count, and its turns.
@@ -56,7 +60,9 @@ ALONE = "short_statement"
 class Usage:
     """Who used the processors of a machine under load, in seconds of processor time.
 
-    `throttled` are seconds for which a quota stopped processes, `swapped` are pages.
+    `throttled` are seconds for which a quota stopped processes, `swapped` are pages. For
+    `pressure_…` seconds a process waited for what it lacked; `pressure_seconds` and `quota_seconds`
+    are those of which the machine told that: 0 where it tells nothing, None in records of before.
     """
 
     machine: str
@@ -70,6 +76,11 @@ class Usage:
     servers_in_kernel: float = 0.0
     throttled: float = 0.0
     swapped: float = 0.0
+    pressure_cpu: float = 0.0
+    pressure_memory: float = 0.0
+    pressure_io: float = 0.0
+    pressure_seconds: float | None = None
+    quota_seconds: float | None = None
 
     @property
     def capacity(self) -> float:
@@ -189,6 +200,37 @@ def _held_back(evidence: Evidence, usage: Usage) -> Iterator[Finding]:
             "pages": round(usage.swapped),
         }
         yield Finding("swapping", "doubt", pages, is_curable=True)
+    yield from _pressure(usage)
+    unread = [
+        name
+        for name, seconds in (
+            ("PSI", usage.pressure_seconds),
+            ("cpu.stat", usage.quota_seconds),
+        )
+        if seconds == 0
+    ]
+    if unread:
+        figures: dict[str, float | str] = {
+            "machine": usage.machine,
+            "what": ", ".join(unread),
+        }
+        yield Finding("limits_unknown", "remark", figures)
+
+
+def _pressure(usage: Usage) -> Iterator[Finding]:
+    """For which part of the load a process waited for memory, a disk or a processor."""
+    if not usage.pressure_seconds:
+        return
+    memory = usage.pressure_memory / usage.pressure_seconds
+    disk = usage.pressure_io / usage.pressure_seconds
+    processor = usage.pressure_cpu / usage.pressure_seconds
+    idle = 1 - (usage.busy + usage.stolen) / usage.capacity
+    if memory > MEMORY_PRESSURE_DOUBTFUL:
+        yield _taken("memory_pressure", "doubt", usage, memory)
+    if disk > PRESSURE_REMARKED:
+        yield _taken("io_pressure", "remark", usage, disk, is_curable=False)
+    if processor > PRESSURE_REMARKED and idle > IDLE_REMARKED:
+        yield _taken("cpu_pressure", "remark", usage, processor, is_curable=False)
 
 
 _SLOW = {

@@ -245,6 +245,11 @@ def test_the_steps_of_a_load_add_up():
             "servers_in_kernel": 0.0,
             "throttled": 0.0,
             "swapped": 0.0,
+            "pressure_cpu": 0.0,
+            "pressure_memory": 0.0,
+            "pressure_io": 0.0,
+            "pressure_seconds": 0.0,
+            "quota_seconds": 0.0,
         }
     }
 

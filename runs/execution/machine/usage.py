@@ -9,6 +9,7 @@ run. A load of several steps, such as one statement after the other, is the sum 
 
 import asyncio
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
@@ -36,7 +37,9 @@ class Usage:
     `kernel` are the threads with which the kernel writes and receives on behalf of everybody;
     `servers_in_kernel` is the part of `servers` that its processes spent in the kernel. For
     `throttled` seconds a quota of a control group stopped processes of the servers or of the login;
-    `swapped` are pages, to swap and from there.
+    `swapped` are pages, to swap and from there. For `pressure_…` seconds a process waited for what
+    it lacked, of the `pressure_seconds` of which the kernel told that (0: it tells nothing);
+    likewise `quota_seconds`.
     """
 
     processors: int
@@ -49,6 +52,11 @@ class Usage:
     servers_in_kernel: float = 0.0
     throttled: float = 0.0
     swapped: float = 0.0
+    pressure_cpu: float = 0.0
+    pressure_memory: float = 0.0
+    pressure_io: float = 0.0
+    pressure_seconds: float = 0.0
+    quota_seconds: float = 0.0
 
     @property
     def foreign_share(self) -> float:
@@ -92,10 +100,17 @@ def parse(report: str) -> Usage:
         words[0]: words[1:] for line in report.splitlines() if (words := line.split())
     }
     ticks = int(fields["ticks"][0])
+    seconds = float(fields["uptime"][0])
+    unread = set(re.findall(r"^unread (\w+)$", report, re.MULTILINE))
+    pressures = {
+        name: int(fields[name][0]) / 1e6
+        for name in ("pressure_cpu", "pressure_memory", "pressure_io")
+        if name in fields
+    }
     machine, stolen = (int(text) for text in fields["machine"])
     return Usage(
         processors=int(fields["processors"][0]),
-        seconds=float(fields["uptime"][0]),
+        seconds=seconds,
         busy=machine / ticks,
         stolen=stolen / ticks,
         servers=int(fields["servers"][0]) / ticks,
@@ -103,6 +118,9 @@ def parse(report: str) -> Usage:
         kernel=int(fields["kernel"][0]) / ticks,
         throttled=int(fields["throttled"][0]) / 1e6,
         swapped=int(fields["swapped"][0]),
+        pressure_seconds=0.0 if "pressure" in unread else seconds,
+        quota_seconds=0.0 if "quota" in unread else seconds,
+        **pressures,
     )
 
 

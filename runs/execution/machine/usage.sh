@@ -1,7 +1,7 @@
 # Print what has taken the processors until now, in ticks: of the machine, of its kernel's own
 # threads, and of the PostgreSQL servers whose data folders are given, with all their processes (in
-# all, and in the kernel), and of the running steps whose folders are given; what was swapped, and
-# for how long a quota has stopped processes.
+# all, and in the kernel), and of the running steps whose folders are given; what was swapped, for
+# how long a quota has stopped processes, and for how long some waited for what they lacked.
 # usage: sh -c "$(cat step_record.sh)$this" usage FOLDER...
 export LC_ALL=C
 servers= steps=
@@ -29,9 +29,10 @@ echo "swapped $swapped"
 # For how long quotas have stopped processes in the control groups of the servers and of this login,
 # and in those around them, in microseconds: each group once.
 throttled=0 groups=" "
+is_quota_known=
 add_throttled() { # FILE NAME NUMBER_IN_A_MICROSECOND
     case $groups in *" $1 "*) return ;; esac
-    groups="$groups$1 "
+    groups="$groups$1 " is_quota_known=1
     while read -r key number; do
         [ "$key" != "$2" ] || throttled=$((throttled + number / $3))
     done <"$1"
@@ -54,6 +55,15 @@ for pid in self $servers; do
     done <"/proc/$pid/cgroup"
 done 2>/dev/null
 echo "throttled $throttled"
+[ -n "$is_quota_known" ] || echo "unread quota"
+# In microseconds: at least one process waited for a processor, for memory, for a disk.
+for lacked in cpu memory io; do
+    if read -r kind averages <"/proc/pressure/$lacked"; then
+        echo "pressure_$lacked ${averages##*total=}"
+    else
+        echo "unread pressure"
+    fi
+done 2>/dev/null
 # What has ended counts with its parent, once that has waited for it. A process may end meanwhile.
 awk -v servers="$servers" -v steps="$steps" '
     function count() {

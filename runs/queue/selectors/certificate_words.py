@@ -110,6 +110,19 @@ CERTIFICATE_SENTENCES = {
         "%(machine)s: the machine was slow. Right before and after the load its disk wrote "
         "%(share)s %% as fast as it usually does."
     ),
+    "memory_pressure": _(
+        "%(machine)s: in %(share)s %% of the load's time a process waited for memory."
+    ),
+    "io_pressure": _(
+        "%(machine)s: in %(share)s %% of the load's time a process waited for a disk."
+    ),
+    "cpu_pressure": _(
+        "%(machine)s: in %(share)s %% of the load's time a process waited for a processor, though "
+        "more than half of them were idle: a limit or a binding kept it from them."
+    ),
+    "limits_unknown": _(
+        "%(machine)s does not tell %(what)s: whether processes were held back is not known."
+    ),
     "usage_unknown": _("What used the processors during the load was not recorded."),
     "generator_on_same_machine": _(
         "The load generator ran on the database's machine and could use its processors."

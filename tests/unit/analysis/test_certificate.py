@@ -57,6 +57,10 @@ def test_a_statement_of_less_than_a_second_that_ran_once_is_unknown_at_best():
         ({"usage": [usage(stolen=3.0)]}, "steal"),
         ({"usage": [usage(throttled=3.0)]}, "throttled"),
         ({"usage": [usage(swapped=20_000.0)]}, "swapping"),
+        (
+            {"usage": [usage(pressure_memory=4.0, pressure_seconds=60.0)]},
+            "memory_pressure",
+        ),
         ({"rates": [(x + 1.0, 1000.0 - 4 * x + x % 3) for x in range(60)]}, "drift"),
         ({"duration_s": 3.0}, "too_short"),
         ({"notes": ["generator_saturated"]}, "generator_saturated"),
@@ -74,6 +78,20 @@ def test_each_of_these_alone_makes_a_run_doubtful(changed, code):
 
     assert validity == "doubtful"
     assert code in codes
+
+
+def test_pressure_is_told_where_it_is_known_and_what_is_not_read_is_said():
+    quiet = {"pressure_seconds": 60.0, "quota_seconds": 60.0}
+    assert judged(usage=[usage(**quiet)]) == ("valid", [])
+    waits = usage(**quiet, pressure_io=40.0, pressure_cpu=50.0)
+    assert judged(usage=[waits]) == ("valid", ["io_pressure"])
+    idle = usage(**quiet, pressure_cpu=50.0, busy=20.0, servers=15.0, generator=5.0)
+    assert judged(usage=[idle]) == ("valid", ["cpu_pressure"])
+    unread = usage(pressure_seconds=0.0, quota_seconds=0.0)
+    validity, codes = judged(usage=[unread])
+    assert (validity, codes) == ("valid", ["limits_unknown"])
+    # Records of before say nothing of it.
+    assert judged(usage=[usage()]) == ("valid", [])
 
 
 def test_a_machine_that_others_had_nearly_to_themselves_measured_something_else():
