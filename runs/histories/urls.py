@@ -5,7 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from runs.histories.api.changes import ChangeDoor, WebhookDoor
 from runs.histories.api.histories import HistoryDoor
-from runs.histories.views import changes, charts, histories
+from runs.histories.views import changes, charts, feed, histories
 from runs.shared.urls import page
 
 pages = [
@@ -14,6 +14,7 @@ pages = [
         "campaigns/<slug:slug>/history/chart.<slug:form>", charts.campaign_history_chart
     ),
     page("campaigns/<slug:slug>/watch/", histories.campaign_watch),
+    page("projects/<slug:slug>/feed.atom", feed.project_feed),
     page("changes/", changes.change_list),
     page("changes/<int:change_id>/decision/", histories.change_decide),
     page("webhooks/", changes.webhook_list),

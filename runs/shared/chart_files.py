@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import date
 from http import HTTPStatus
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
@@ -45,7 +44,7 @@ def answer(
     """
     if form not in TYPES:
         raise Http404(form)
-    site = settings.PUBLIC_URL.rstrip("/") or request.build_absolute_uri("/")[:-1]
+    site = embedding.site(request)
 
     def written() -> str:
         chart = make()

@@ -15,19 +15,26 @@ SECONDS = 300
 ALL = "*"
 
 
+def site(request: HttpRequest) -> str:
+    """The site's own address without a slash: `BENCHLAB_URL`, else as it was asked for."""
+    return settings.PUBLIC_URL.rstrip("/") or request.build_absolute_uri("/")[:-1]
+
+
 def is_of_nobody(request: HttpRequest) -> bool:
     """Whether a request has neither a login nor a token: what it gets, everybody may see."""
     is_known = settings.SESSION_COOKIE_NAME in request.COOKIES
     return not is_known and "Authorization" not in request.headers
 
 
-def opened(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """The answer with what caches and browsers need to know."""
+def opened(
+    request: HttpRequest, response: HttpResponseBase, *, seconds: int = SECONDS
+) -> HttpResponseBase:
+    """The answer with what caches and browsers need to know; after `seconds` they ask again."""
     patch_vary_headers(response, ("Cookie", "Authorization", "Origin"))
     if not is_of_nobody(request):
         patch_cache_control(response, private=True, no_store=True)
         return response
-    patch_cache_control(response, public=True, max_age=SECONDS)
+    patch_cache_control(response, public=True, max_age=seconds)
     if origin := allowed_origin(request):
         response.headers["Access-Control-Allow-Origin"] = origin
         response.headers["Access-Control-Expose-Headers"] = "ETag, Link"

@@ -9,7 +9,9 @@ from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
+from django.views.decorators.http import conditional_page
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import get_doc
 from drf_spectacular.utils import extend_schema
@@ -29,7 +31,7 @@ from runs.access.api.authentication import reader, require_own
 from runs.access.selectors import projects
 from runs.models import Token
 from runs.reports.csv_lines import csv_lines
-from runs.shared import skipping
+from runs.shared import embedding, skipping
 from runs.shared.api.errors import MEDIA_TYPE
 from runs.shared.api.pagination import KeysetPagination
 from runs.shared.api.parsing import QueryFault
@@ -143,6 +145,7 @@ class Schema(AutoSchema):
         return operation
 
 
+@method_decorator(conditional_page, name="dispatch")
 class _Door(APIView):
     """Refuses unknown, empty and doubled query parameters; the `repeatable` may come often."""
 
@@ -160,6 +163,19 @@ class _Door(APIView):
                 faults[name] = [fault]
         if faults:
             raise QueryFault(faults)
+
+    def finalize_response(
+        self, request: Request, response: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """What anybody may read has a tag, and named sites may read it; it is never stale."""
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        if (
+            request.method in ("GET", "HEAD")
+            and answer.status_code == HTTPStatus.OK
+            and "Cache-Control" not in answer.headers
+        ):
+            embedding.opened(request._request, answer, seconds=0)
+        return answer
 
     def known_parameters(self) -> list[str]:
         """Those that the request may have."""

@@ -258,6 +258,7 @@ PAGES = (
     "/projects/",
     "/projects/default/people/",
     "/projects/default/metrics/",
+    "/projects/default/feed.atom",
     "/projects/default/metrics/m1/",
     "/audit/",
     "/audit/?action=rare",
