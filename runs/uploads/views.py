@@ -161,7 +161,9 @@ class UploadForm(forms.Form):
 def upload_new(request: HttpRequest) -> HttpResponse:
     """Read a file, show what would be stored, and store it when that is confirmed."""
     user = cast(User, request.user)
-    form = UploadForm(user, request.POST or None, request.FILES or None)
+    is_sent = request.method == "POST"
+    # An empty form that was sent has faults, too.
+    form = UploadForm(user, request.POST if is_sent else None, request.FILES or None)
     context: dict[str, Any] = {"form": form}
     if request.method != "POST":
         return render(request, "uploads/new.html", context)
