@@ -270,23 +270,26 @@ def _tell(text: str) -> None:
     print(f"benchlab-pair: {text}", file=sys.stderr)
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """One that ends wrong use with its own status: 2 means that nothing is decided."""
+
     def error(self, message: str) -> "None":  # type: ignore[override]
+        """Say what is wrong, and end."""
         self.print_usage(sys.stderr)
         self.exit(WRONG_USE, f"{self.prog}: {message}\n")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="benchlab-pair",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("sides", nargs="+", type=_side, metavar="SIDE=COMMAND")
     parser.add_argument(
-        "--rounds", type=_rounds, default=5, help="at least so many (5)"
+        "--rounds", type=number_of_rounds, default=5, help="at least so many (5)"
     )
-    parser.add_argument("--most-rounds", type=_rounds, help="at most so many")
+    parser.add_argument("--most-rounds", type=number_of_rounds, help="at most so many")
     parser.add_argument(
         "--metric", default="", help="the figure to judge: tps, seconds, ..."
     )
@@ -300,7 +303,7 @@ def _parser() -> argparse.ArgumentParser:
         help="go on until it is decided, or a difference so small would be seen",
     )
     parser.add_argument(
-        "--budget", type=_duration, metavar="10m", help="stop after this time"
+        "--budget", type=duration, metavar="10m", help="stop after this time"
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -317,7 +320,8 @@ def _side(text: str) -> tuple[str, str]:
     return name, command
 
 
-def _rounds(text: str) -> int:
+def number_of_rounds(text: str) -> int:
+    """A number of rounds, as an argument."""
     if not text.isdecimal() or not LEAST_ROUNDS <= int(text) <= 1000:
         raise argparse.ArgumentTypeError(
             f"a number of rounds from 2 to 1000, not {text!r}"
@@ -335,7 +339,8 @@ def _share(text: str) -> float:
     return percent / 100
 
 
-def _duration(text: str) -> float:
+def duration(text: str) -> float:
+    """Seconds, of "90s", "10m" or "1h"."""
     unit = UNITS.get(text[-1:], 0)
     try:
         seconds = float(text[:-1]) * unit if unit else float(text)

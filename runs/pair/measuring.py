@@ -60,8 +60,13 @@ class Rounds:
         return min(len(self.base), len(self.head))
 
 
-def execute(command: str, *, timeout: float | None = None) -> Execution:
-    """Execute a command line by the shell.
+def execute(
+    command: str,
+    *,
+    timeout: float | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Execution:
+    """Execute a command line by the shell, in this program's environment or in the given one.
 
     Raises CommandFailed unless it ends with 0, and OutOfTime after `timeout` seconds.
     """
@@ -73,6 +78,7 @@ def execute(command: str, *, timeout: float | None = None) -> Execution:
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
+            env=environment,
             start_new_session=True,
         )
         try:

@@ -1,4 +1,4 @@
-"""How the installed program starts: its modules lie in a folder of their own beside this file."""
+"""How the installed programs start: their modules lie in a folder of their own beside this file."""
 
 import sys
 from importlib import import_module
@@ -6,7 +6,16 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Run the command."""
+    """Run `benchlab-pair`."""
+    return _run("runs.pair.command")
+
+
+def versions() -> int:
+    """Run `benchlab-versions`."""
+    return _run("runs.pair.versions")
+
+
+def _run(module: str) -> int:
     sys.path.insert(0, str(Path(__file__).parent))
-    status: int = import_module("runs.pair.command").main()
+    status: int = import_module(module).main()
     return status

@@ -79,7 +79,7 @@ def answer(
     to go on: all of them together keep the error of one.
     """
     unit = resolution((*figures.base, *figures.head))
-    cells = [_cell(figures.base, unit), _cell(figures.head, unit)]
+    cells = [cell(figures.base, unit), cell(figures.head, unit)]
     significance = (
         critical.level_of_look(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
     )
@@ -94,8 +94,8 @@ def answer(
     return PairAnswer(figures, found, len(figures.base), _shows(found))
 
 
-def _cell(values: Sequence[float], unit: float) -> Cell:
-    """The runs of a side; each round is a block."""
+def cell(values: Sequence[float], unit: float) -> Cell:
+    """The runs of a side, where each round is a block. `unit` is the step of the figures."""
     blocks = tuple(range(len(values)))
     if min(values, default=0.0) <= 0:
         return Cell(

@@ -300,3 +300,15 @@ def test_the_wheel_judges_without_django(tmp_path, takes):
     )
     assert done.returncode == 1, done.stderr
     assert "elapsed: head is slower than base" in done.stdout
+    versions = program.replace(
+        "import main; sys.exit(main", "import versions; sys.exit(versions"
+    )
+    helped = subprocess.run(
+        [sys.executable, "-c", versions, "--", "true"],
+        cwd=tmp_path / "installed",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert helped.returncode == 64
+    assert "benchlab-versions 13..18 [options] -- COMMAND" in helped.stderr

@@ -377,6 +377,7 @@ EXAMPLES: dict[str, str | dict[str, str]] = {
         "Buildbot": "none: it needs a Buildbot",
     },
     "lab.md": "tests/lab/test_lab.py",
+    "loads.md": {"A command on every version": "tests/pair/test_versions.py"},
     "performance.md": "none: it takes hours",
     "target-setup.md": {
         **dict.fromkeys(
