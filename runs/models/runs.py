@@ -314,6 +314,11 @@ class Run(models.Model):
             ),
             *_listed("hardware", Q(hardware__isnull=False), name="hardware"),
             models.Index(
+                fields=["private_project", "hardware", "-id"],
+                condition=Q(private_project__isnull=False, hardware__isnull=False),
+                name="run_private_by_hardware",
+            ),
+            models.Index(
                 fields=["again_of"],
                 condition=Q(again_of__isnull=False),
                 name="run_measured_again",

@@ -4,9 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import IntegerField, Model, Q, QuerySet
-from django.db.models.functions import Cast
-from django.db.models.lookups import Exact
+from django.db.models import Model, Q, QuerySet
 
 from runs.models import (
     Ablation,
@@ -104,24 +102,19 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     """The first `number` of those of `visible` in the order of the rows, which an index has.
 
     None that is hidden is read: what everybody may see comes first in an index of its own, and so
-    do the rows of each private project of the reader's. For members two queries, one of them once.
+    do the rows of each private project of the reader's. One query, which merges these as far as it
+    needs; for members another one, once. What orders the rows is among what is loaded of them.
     """
-    first_rows, *further_rows = _parts(rows, to)
+    first_rows, *further_rows = [part[:number] for part in parts(rows, to=to)]
     if not further_rows:
-        return first_rows[:number]
-    fields, rows_found = _found(rows, [first_rows, *further_rows], number)
-    if by_run := [column for column, name in enumerate(fields) if name.endswith("_id")]:
-        # Not by the keys of measurements, which have an index of ranges only.
-        (column,) = by_run
-        return rows.filter(
-            **{f"{fields[column]}__in": {row[column] for row in rows_found}}
-        )[:number]
-    return rows.filter(pk__in=[key for key, *_values in rows_found])
+        return first_rows
+    merged = first_rows.union(*further_rows, all=True)
+    return merged.order_by(*map(str, rows.query.order_by))[:number]
 
 
 def newest_keys(rows: QuerySet[M], *, to: Reader, number: int) -> list[int]:
     """The keys of `newest`, in one query; for members in another one, once."""
-    return [key for key, *_values in _found(rows, _parts(rows, to), number)[1]]
+    return [key for key, *_values in _found(rows, parts(rows, to=to), number)[1]]
 
 
 def newest_of_each(
@@ -131,12 +124,15 @@ def newest_of_each(
 
     In no order, and of who sees rows of several projects up to `number` for each project.
     """
-    parts = [part for rows in rows_of for part in _parts(rows, to)]
-    return list(_together(parts, fields, number)) if parts else []
+    parts_of_all = [part for rows in rows_of for part in parts(rows, to=to)]
+    return list(_together(parts_of_all, fields, number)) if parts_of_all else []
 
 
-def _parts(rows: QuerySet[M], to: Reader) -> list[QuerySet[M]]:
-    """Those that an index has in the order of the rows; together they are `visible`."""
+def parts(rows: QuerySet[M], *, to: Reader) -> list[QuerySet[M]]:
+    """Those that an index has in the order of the rows; together they are `visible`.
+
+    What everybody may see, and the rows of each private project of the reader's.
+    """
     if rows.model not in PRIVATE or _sees_all(rows, to):
         return [visible(rows, to=to)]
     own_keys = _own_private(to)
@@ -145,10 +141,6 @@ def _parts(rows: QuerySet[M], to: Reader) -> list[QuerySet[M]]:
     open_, private = OPEN[rows.model], PRIVATE[rows.model]
     readable = _without(rows, _private_but(own_keys))
     public = readable.filter(**{open_: True})
-    if own_keys and any(str(name).endswith("_id") for name in rows.query.order_by):
-        # PostgreSQL begins with the runs, of which it takes few to be public. It does not know that
-        # the newest are not, and would read the measurements of all of these.
-        public = public.filter(Exact(Cast(open_, IntegerField()), 1))
     return [
         public,
         *(readable.filter(**{private: key, open_: False}) for key in own_keys),

@@ -94,6 +94,7 @@ _LINE = (
     "origin",
     "validity",
     "started_at",
+    "finished_at",
     "campaign__title",
     "cell__levels",
     "cell__revision__sha",

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import (
     Count,
@@ -181,21 +180,17 @@ def listed(*, to: Reader) -> QuerySet[HardwareProfile]:
     These are the profiles of a server or a publication, and those with a run that the reader may
     see: a profile that only a private project has uploaded stays private.
     """
-    visible_runs = projects.visible(Run.objects.filter(hardware=OuterRef("pk")), to=to)
-    # What everybody may see has an index in this order; of any run, each campaign may be looked at.
-    visible_runs = (
-        visible_runs.order_by("-pk")
-        if isinstance(to, AnonymousUser)
-        else visible_runs.order_by()
-    )
+    runs = Run.objects.filter(hardware=OuterRef("pk")).order_by("-pk")
     # Not Exists: for that PostgreSQL may read all runs there are, at once for all profiles.
-    profiles_with_runs = HardwareProfile.objects.alias(
-        seen=Subquery(visible_runs.values("pk")[:1])
-    ).filter(
-        Exists(Server.objects.filter(hardware=OuterRef("pk")))
-        | Exists(PublishedNode.objects.filter(hardware=OuterRef("pk")))
-        | Q(seen__isnull=False)
-    )
+    seen = {
+        f"seen_{number}": Subquery(part.values("pk")[:1])
+        for number, part in enumerate(projects.parts(runs, to=to))
+    }
+    is_seen = Q(Exists(Server.objects.filter(hardware=OuterRef("pk"))))
+    is_seen |= Q(Exists(PublishedNode.objects.filter(hardware=OuterRef("pk"))))
+    for name in seen:
+        is_seen |= Q(**{f"{name}__isnull": False})
+    profiles_with_runs = HardwareProfile.objects.alias(**seen).filter(is_seen)
     return profiles_with_runs.order_by("name", "pk")
 
 
@@ -242,13 +237,19 @@ def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
         hardware=OuterRef("pk"), state=Run.State.FINISHED
     ).order_by()
     here = finished_runs.exclude(origin=Origin.PUBLISHED)
-    visible_runs = here.exclude(campaign__in=projects.hidden_campaigns(to))
-    if isinstance(to, AnonymousUser):
-        visible_runs = visible_runs.filter(is_public=True)
-    first_keys = ArraySubquery(visible_runs.values("pk")[:MOST_COUNTED])
-    counted = Func(first_keys, function="cardinality", output_field=IntegerField())
+    counts = {
+        f"number_{number}": Func(
+            ArraySubquery(part.values("pk")[:MOST_COUNTED]),
+            function="cardinality",
+            output_field=IntegerField(),
+        )
+        for number, part in enumerate(projects.parts(here, to=to))
+    }
     profiles = HardwareProfile.objects.filter(pk__in=keys).order_by()
-    return dict(profiles.annotate(number=counted).values_list("pk", "number"))
+    return {
+        pk: min(sum(numbers), MOST_COUNTED)
+        for pk, *numbers in profiles.annotate(**counts).values_list("pk", *counts)
+    }
 
 
 def _published(keys: Sequence[int], to: Reader) -> dict[int | None, int]:

@@ -122,4 +122,4 @@ def test_a_list_is_made_of_an_index_a_private_project_up_to_twenty(number, parts
     user = User()
     user._benchlab_memberships = dict.fromkeys(range(1, number + 1), ("viewer", False))
 
-    assert len(projects._parts(Campaign.objects.order_by("-pk"), user)) == parts
+    assert len(projects.parts(Campaign.objects.order_by("-pk"), to=user)) == parts

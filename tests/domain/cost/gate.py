@@ -42,6 +42,11 @@ from tests.rights import ADDRESSES
 MOST_GROWTH = 1.2
 READERS = ("anonymous", "member", "administrator")
 ADMINISTRATOR = READERS[-1]
+# A member of a private project without results, who sees the same as everybody.
+ALIKE = "alike"
+# What such a reader, or an administrator, may cost more than everybody: the person, the session
+# and the memberships are read besides.
+MOST_OF_A_PERSON = 1.5
 # Of a table with so few pages (half a megabyte) PostgreSQL reads all, because that is cheaper than
 # to search in an index. One that grows beyond is not read whole any more, or counts.
 SMALL_TABLE = 64
@@ -219,8 +224,9 @@ def _verdicts() -> Iterator[list[object]]:
 
 def _clients() -> dict[str, Any]:
     """A browser of each reader."""
-    clients = {name: Client() for name in READERS}
-    for name, username in (("member", "member"), (ADMINISTRATOR, "cost")):
+    clients = {name: Client() for name in (*READERS, ALIKE)}
+    people = (("member", "member"), (ADMINISTRATOR, "cost"), (ALIKE, ALIKE))
+    for name, username in people:
         if user := User.objects.filter(username=username).first():
             clients[name].force_login(user)
     return clients
@@ -340,6 +346,16 @@ def grown(
 def _times(address: str, times: float) -> float:
     """How many times as much it may read."""
     return times if address in (*WHOLE, *COUNTS, *BEHIND) else 1
+
+
+def dearer(anybody: Mapping[str, Cost], person: Mapping[str, Cost]) -> list[str]:
+    """What a person's request reads more of than it may; addresses that both may ask for."""
+    return [
+        f"{address}: {cost} -> {person[address]}"
+        for address, cost in anybody.items()
+        if address in person
+        and person[address].buffers > MOST_OF_A_PERSON * cost.buffers + SLACK
+    ]
 
 
 def grown_by(

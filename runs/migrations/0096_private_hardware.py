@@ -1,0 +1,20 @@
+"""An index by which members find the machines of their private projects."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("runs", "0095_machine_speed")]
+
+    operations = [
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                fields=["private_project", "hardware", "-id"],
+                condition=models.Q(
+                    private_project__isnull=False, hardware__isnull=False
+                ),
+                name="run_private_by_hardware",
+            ),
+        ),
+    ]
