@@ -10,8 +10,6 @@ from typing import Any, Self
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.processes import Pause, Program
 
-FIRST_OPEN_PORT = 1024  # those below are root's
-
 
 def listening(port: int, address: str) -> socket.socket:
     """A socket that listens there, for a server that may not open the port itself."""

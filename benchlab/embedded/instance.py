@@ -19,7 +19,6 @@ from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.binaries import postgresql_binaries, redis_server
 from benchlab.embedded.descendants import Ending, become_subreaper, reap_adopted
 from benchlab.embedded.embedded_server import (
-    FIRST_OPEN_PORT,
     EmbeddedServer,
     is_free,
     listening,
@@ -96,10 +95,13 @@ class Instance:
 
     def _check_web_port(self) -> None:
         if not is_free(self.options.port, self.options.bind):
-            raise StartError(
-                f"port {self.options.port} on {self.options.bind} is in use or not allowed:"
-                " choose another, for example BENCHLAB_PORT=8001 script/server"
-            )
+            raise self._no_port()
+
+    def _no_port(self) -> StartError:
+        return StartError(
+            f"port {self.options.port} on {self.options.bind} is in use or not allowed:"
+            " choose another, for example BENCHLAB_PORT=8001 script/server"
+        )
 
     def _check_room(self) -> None:
         for folder in (self.places.var, self.places.services):
@@ -313,25 +315,32 @@ class Instance:
         self._note()
 
     def _web(self) -> Program:
-        bind = self.options.gunicorn_bind
-        passed: tuple[int, ...] = ()
-        if self.accounts.web.switch and self.options.port < FIRST_OPEN_PORT:
-            # The account of the pages may not open it.
-            self._door = listening(self.options.port, self.options.bind)
-            bind, passed = f"fd://{self._door.fileno()}", (self._door.fileno(),)
+        door = self._open_door().fileno()
         return self._program(
             "web",
             "-m",
             "gunicorn",
             "benchlab.wsgi:application",
             "--bind",
-            bind,
+            f"fd://{door}",
             "--config",
             "python:benchlab.gunicorn",
             "--graceful-timeout",
             "3",
-            pass_fds=passed,
+            pass_fds=(door,),
         )
+
+    def _open_door(self) -> socket.socket:
+        """The socket of the pages, whose account may not open a port below 1024.
+
+        Another instance that began with the same port has it or has not: what answers there is
+        never taken for ours.
+        """
+        try:
+            self._door = listening(self.options.port, self.options.bind)
+        except OSError:
+            raise self._no_port() from None
+        return self._door
 
     def _workers(self) -> list[Program]:
         names = [

@@ -54,15 +54,6 @@ class Options:
         """Where a browser on this machine finds the pages, without a slash at the end."""
         return f"http://{_host(self.bind)}:{self.port}"
 
-    @property
-    def gunicorn_bind(self) -> str:
-        """The address in gunicorn's words."""
-        return (
-            f"[{self.bind}]:{self.port}"
-            if ":" in self.bind
-            else f"{self.bind}:{self.port}"
-        )
-
 
 # Of the machine, for a second worker: where one hangs, the other takes its runs.
 MEMORY_FOR_TWO = 3 * 2**30

@@ -15,8 +15,10 @@ from benchlab.embedded.account import Account
 from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.embedded_server import free_port
 from benchlab.embedded.errors import StartError
+from benchlab.embedded.instance import Instance
 from benchlab.embedded.options import Options
 from benchlab.embedded.places import REPOSITORY, Places, kept_secret
+from benchlab.embedded.processes import Interrupts
 from benchlab.embedded.state import State, end_leftovers, locked
 
 
@@ -131,21 +133,36 @@ def test_a_secret_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "url", "bind"),
     [
-        ({}, "http://127.0.0.1:8000", "127.0.0.1:8000"),
-        ({"BENCHLAB_BIND": "0.0.0.0"}, "http://127.0.0.1:8000", "0.0.0.0:8000"),
-        (
-            {"BENCHLAB_BIND": "::1", "BENCHLAB_PORT": "80"},
-            "http://[::1]:80",
-            "[::1]:80",
-        ),
-        ({"BENCHLAB_BIND": "192.0.2.7"}, "http://192.0.2.7:8000", "192.0.2.7:8000"),
+        ({}, "http://127.0.0.1:8000", "127.0.0.1"),
+        ({"BENCHLAB_BIND": "0.0.0.0"}, "http://127.0.0.1:8000", "0.0.0.0"),
+        ({"BENCHLAB_BIND": "::1", "BENCHLAB_PORT": "80"}, "http://[::1]:80", "::1"),
+        ({"BENCHLAB_BIND": "192.0.2.7"}, "http://192.0.2.7:8000", "192.0.2.7"),
     ],
 )
 def test_the_address_follows_the_environment(
     environment: dict[str, str], url: str, bind: str
 ) -> None:
     options = Options.from_environment(environment)
-    assert (options.url, options.public_url, options.gunicorn_bind) == (url, url, bind)
+    assert (options.url, options.public_url, options.bind) == (url, url, bind)
+
+
+def test_of_two_instances_that_begin_at_once_one_has_the_port(ground: Path) -> None:
+    """The other one ends, and never says "ready" of the first one's pages."""
+    port = str(free_port())
+    instances = [
+        Instance(
+            Options.from_environment(
+                {"BENCHLAB_PORT": port, "BENCHLAB_VAR": str(ground / name)}
+            ),
+            Interrupts(),
+        )
+        for name in ("first", "second")
+    ]
+    for instance in instances:
+        instance._check_web_port()
+    door = instances[0]._open_door()
+    with door, pytest.raises(StartError, match=f"port {port} on 127.0.0.1 is in use"):
+        instances[1]._open_door()
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "http", "-1"])
