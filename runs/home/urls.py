@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, path
 
+from runs.home.api import SearchDoor
 from runs.home.views import glossary, home, search, styleguide
 from runs.shared.urls import page
 
@@ -11,4 +12,6 @@ pages = [
     path("help/", glossary.help_page, name="help"),
     page("styleguide/", styleguide.styleguide),
 ]
-api: list[URLPattern] = []
+api: list[URLPattern] = [
+    path("search/", SearchDoor.as_view(), name="search"),
+]

@@ -15,7 +15,12 @@ def versions() -> int:
     return _run("runs.pair.versions")
 
 
-def _run(module: str) -> int:
+def mcp() -> int:
+    """Run `benchlab-mcp`."""
+    return _run("runs.pair.mcp_server")
+
+
+def _run(name: str) -> int:
     sys.path.insert(0, str(Path(__file__).parent))
-    status: int = import_module(module).main()
+    status: int = import_module(name).main()
     return status

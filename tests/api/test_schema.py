@@ -96,6 +96,7 @@ def test_every_address_is_described(schema):
         "/api/v1/schedules/{id}/",
         "/api/v1/schedules/{id}/pause/",
         "/api/v1/schedules/{id}/resume/",
+        "/api/v1/search/",
         "/api/v1/servers/",
         "/api/v1/servers/{slug}/",
         "/api/v1/servers/{slug}/join/",

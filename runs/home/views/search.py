@@ -50,7 +50,7 @@ def everywhere(request: HttpRequest) -> HttpResponse:
     groups = [
         {
             "title": KINDS[group.kind][0],
-            "rows": [_row(group, row) for row in group.rows],
+            "rows": [row_of(group, row) for row in group.rows],
             "group": group,
             "older": urlencode(
                 {"q": words, "kind": group.kind, "skip": group.skip + len(group.rows)}
@@ -66,7 +66,8 @@ def everywhere(request: HttpRequest) -> HttpResponse:
     return render(request, "home/search.html", context)
 
 
-def _row(group: Group, row: Any) -> dict[str, Any]:
+def row_of(group: Group, row: Any) -> dict[str, Any]:
+    """Its name, the path of its page, a note, and of a campaign its answer."""
     kind = group.kind
     if kind == "page":
         return {"name": row.name, "href": reverse(row.address), "note": row.note}

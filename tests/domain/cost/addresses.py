@@ -137,6 +137,7 @@ API = (
     "history/?campaign=ci-00000&level=clients=8",
     "history/?campaign=ci-00000&metric=m1&ref=main",
     "history/?campaign=ci-00000&skip=1",
+    "search/?q=lab-00000",
 )
 NOWHERE = "/api/v1/nothing/here/"
 PAGES = (
