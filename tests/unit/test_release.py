@@ -261,7 +261,8 @@ def test_translations_are_compiled_as_babel_compiles_them(compile_all, tmp_path)
     [
         'msgid "a"\nmsgstr "b"\nmsgstr "c"',
         'msgid "a"\nmsgstr "b"\n' * 2,
-        "    ],
+        "<<<<<<< HEAD",
+    ],
 )
 def test_a_catalogue_that_a_merge_has_spoilt_is_refused(compile_all, tmp_path, wrong):
     folder = tmp_path / "ja" / "LC_MESSAGES"
@@ -376,7 +377,6 @@ EXAMPLES: dict[str, str | dict[str, str]] = {
         "Buildbot": "none: it needs a Buildbot",
     },
     "lab.md": "tests/lab/test_lab.py",
-<<<<<<< HEAD
     "loads.md": {"A command on every version": "tests/pair/test_versions.py"},
     "notebooks.md": "tests/pair/test_frame.py",
     "performance.md": "none: it takes hours",
