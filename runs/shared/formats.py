@@ -127,6 +127,11 @@ def factor(value: float | None) -> str:
     return ratio(value) if value < 10 else quantity(float(f"{value:.3g}"))
 
 
+def in_unit(title: str, unit: str) -> str:
+    """A title with the unit of what it names, if that has one: "Throughput (tps)"."""
+    return f"{title} ({unit})" if unit else title
+
+
 def change(value: float | None) -> str:
     """A ratio as a change with its sign: 1.083 is +8.3 %, and what rounds to nothing has none."""
     if value is None or not isfinite(value):

@@ -25,6 +25,7 @@ from runs.shared.formats import (
     estimate,
     factor,
     in_language,
+    in_unit,
     kilobytes,
     limit,
     listed,
@@ -67,6 +68,7 @@ register.filter(noted)
 register.filter(spoken)
 register.filter(in_language)
 register.filter(term)
+register.filter(in_unit)
 register.filter(named)
 register.filter(memory)
 register.filter(place)
