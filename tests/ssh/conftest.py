@@ -448,6 +448,7 @@ def racks(sshd_binary, account) -> Iterator[Callable[[int, list[Path]], list[Ser
             base = short_folder()
             account.own(base)
             folders.append((sshd, base))
+            register.sshd_at[sshd.address, sshd.port] = sshd
             server = servers.register(
                 name=f"Rack {each}",
                 address=sshd.address,
@@ -461,6 +462,7 @@ def racks(sshd_binary, account) -> Iterator[Callable[[int, list[Path]], list[Ser
             made.append(servers.inspect(server=confirmed))
         return made
 
+    register.sshd_at = {}
     yield register
     for sshd, base in folders:
         sshd.stop()

@@ -14,7 +14,7 @@ import pytest
 from benchlab.embedded.account import Account
 from runs.analysis.certificate import Evidence, Usage, certify
 from runs.execution import failure_causes
-from runs.execution.clusters.postgres import Cluster
+from runs.execution.clusters.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem, TargetRestarted
 from runs.execution.steps import steps
@@ -202,6 +202,126 @@ def test_what_fails_after_a_restart_is_told_as_a_restart(
     )
     assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []
+
+
+# What ended a process of the server is in its log, and perhaps in the kernel's.
+
+
+def while_loaded(director, act) -> Iterator[Order]:
+    """Go on; within the load something is done once."""
+    is_due = True
+    for order in when_measuring(director, "cancel"):
+        if order == "cancel" and is_due:
+            is_due = False
+            act()
+        yield "go_on"
+
+
+def postmaster_of(base_dir: Path) -> list[str]:
+    """The lines of its postmaster.pid."""
+    [pid_file] = base_dir.glob("clusters/*/data/postmaster.pid")
+    return pid_file.read_text().splitlines()
+
+
+def sessions_of(base_dir: Path) -> list[int]:
+    """The processes of the server's sessions, those of pgbench first."""
+    children = subprocess.run(
+        ["pgrep", "-P", postmaster_of(base_dir)[0], "-f", "postgres: .* bench"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [int(pid) for pid in children.stdout.split()]
+
+
+@pytest.mark.openssh
+@prepared
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGKILL, "server_process_killed"),
+        (signal.SIGSEGV, "server_process_crashed"),
+    ],
+)
+def test_a_signal_that_ended_a_session_is_named_from_the_servers_log(
+    direct, plan, base_dir, number, code
+):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 30}))
+
+    def kill() -> None:
+        os.kill(sessions_of(base_dir)[0], number)
+
+    with pytest.raises(TargetProblem) as told:
+        watched(director, while_loaded(director, kill))
+    assert told.value.code == code, told.value.message
+    assert f"was terminated by signal {int(number)}" in told.value.message
+    assert "recovered in the load" in told.value.message
+    assert told.value.remedy
+    assert left_running(base_dir) == []
+
+
+@pytest.fixture
+def little_memory():
+    """A control group that has memory for a few more megabytes; moves processes there."""
+    root = Path("/sys/fs/cgroup/memory")
+    limit = "memory.limit_in_bytes"
+    if not root.is_dir():
+        root, limit = Path("/sys/fs/cgroup"), "memory.max"
+    group = root / f"benchlab-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / limit).write_text(str(4 << 20))
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+
+    def move(pid: int) -> None:
+        (group / "cgroup.procs").write_text(str(pid))
+
+    yield move
+    for pid in (group / "cgroup.procs").read_text().split():
+        with contextlib.suppress(OSError):
+            (group.parent / "cgroup.procs").write_text(pid)
+    group.rmdir()
+
+
+@pytest.mark.openssh
+@prepared
+def test_a_session_that_the_kernel_killed_for_lack_of_memory_is_told_so(
+    direct, plan, base_dir, little_memory
+):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 30}))
+
+    def starve() -> None:
+        """One more session, which sorts more than its control group lets it keep."""
+        others = set(sessions_of(base_dir))
+        _pid, _data, _started, port, folder, *_rest = postmaster_of(base_dir)
+        program = f"{plan.bindir}/psql"
+        to_server = [program, "-h", folder, "-p", port, "-U", SUPERUSER, "-d", DATABASE]
+        sorting = (
+            "SELECT count(DISTINCT g::text || repeat('x', 200))"
+            " FROM generate_series(1, 300000) g"
+        )
+        commands = ["SET work_mem = '1GB'", "SELECT pg_sleep(2)", sorting]
+        words = [word for command in commands for word in ("-c", command)]
+        session = subprocess.Popen(
+            [*to_server, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        until = time.monotonic() + 20
+        while not (own := set(sessions_of(base_dir)) - others):
+            assert time.monotonic() < until, session.communicate(timeout=5)
+            time.sleep(0.05)
+        little_memory(own.pop())
+        session.communicate(timeout=60)
+
+    with pytest.raises(TargetProblem) as told:
+        watched(director, while_loaded(director, starve))
+    if "cannot be read" in told.value.message:
+        # Of an account that may not read the kernel's log.
+        assert told.value.code == "server_process_killed"
+    else:
+        assert told.value.code == "out_of_memory", told.value.message
+        assert "Killed process" in told.value.message
+    assert "was terminated by signal 9" in told.value.message
 
 
 # A server that stalls under the load: the run finishes, and reports it.
