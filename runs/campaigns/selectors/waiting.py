@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
-from runs.models import Campaign, Lease, Run, Server
+from runs.models import Campaign, Lease, Run, Server, TopologyNode
 from runs.operations.selectors import health_checks, sites
 from runs.queue.selectors.runs import machines_of
 from runs.servers.selectors.shared_machines import with_twins
@@ -34,19 +34,30 @@ def of_campaign(campaign: Campaign) -> list[Hindrance]:
 
     All runs of a server use the same further machines, so one plan for each server is read.
     """
-    runs = campaign.runs.filter(state__in=WAITING, server__isnull=False)
-    first_runs = (
-        runs.order_by("server_id", "pk")
-        .distinct("server_id")
-        .only("campaign_id", "server_id", "plan")
-    )
-    groups = [machines_of(run) for run in first_runs]
+    groups = [machines_of(run) for run in _one_of_each_server(campaign)]
     used = Q(pk__in={server_id for group in groups for server_id in group})
     if campaign.topology_id is not None:
         used |= Q(nodes__topology=campaign.topology_id)
     servers = {server.pk: server for server in Server.objects.filter(used).distinct()}
     together = [[servers[pk] for pk in group if pk in servers] for group in groups]
     return [*_unusable(servers.values()), *_unserved(together)]
+
+
+def _one_of_each_server(campaign: Campaign) -> QuerySet[Run]:
+    """A run that waits on each server. A search for each server, not one through all runs."""
+    runs = campaign.runs.filter(state__in=WAITING, server__isnull=False).order_by()
+    if campaign.topology_id is None:
+        # Of before there were topologies, or not resolved.
+        of_servers = runs.order_by("server_id", "pk").distinct("server_id").values("pk")
+        return runs.filter(pk__in=of_servers).only("campaign_id", "server_id", "plan")
+    databases = Server.objects.filter(
+        nodes__topology=campaign.topology_id, nodes__role=TopologyNode.Role.DATABASE
+    )
+    waiting_there = runs.filter(server=OuterRef("pk")).values("pk")[:1]
+    keys = databases.annotate(waiting=Subquery(waiting_there)).exclude(waiting=None)
+    return Run.objects.filter(pk__in=list(keys.values_list("waiting", flat=True))).only(
+        "campaign_id", "server_id", "plan"
+    )
 
 
 def held_up(slugs: Collection[str]) -> list[Hindrance]:

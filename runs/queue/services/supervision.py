@@ -19,8 +19,10 @@ from django.db.models import (
     Case,
     DateTimeField,
     DurationField,
+    Exists,
     ExpressionWrapper,
     F,
+    OuterRef,
     Q,
     QuerySet,
     Value,
@@ -32,7 +34,15 @@ from django.db.models.functions import Cast, Coalesce, Greatest, Least, Now
 from runs import celery_messages
 from runs.execution.errors import HostKeyChanged, LoginRefused
 from runs.execution.watch import Order
-from runs.models import Lease, Run, Schedule, Server, ServerCheck
+from runs.models import (
+    Campaign,
+    Lease,
+    Run,
+    Schedule,
+    Server,
+    ServerCheck,
+    TopologyNode,
+)
 from runs.queue.selectors.runs import taking_part
 from runs.queue.services import leases, loads, sweeping
 from runs.queue.services.leases import Claim
@@ -150,7 +160,9 @@ def _awaiting_installations() -> QuerySet[Server]:
 def _with_work() -> set[int]:
     busy = Run.objects.filter(state__in=Run.ACTIVE, server__isnull=False)
     waiting = leases.waiting_runs()
-    ids = set(waiting.values_list("server_id", flat=True).distinct())
+    # A search for each server, however many runs wait for it.
+    of_server = waiting.filter(server=OuterRef("pk")).order_by()
+    ids = set(Server.objects.filter(Exists(of_server)).values_list("pk", flat=True))
     ids |= sweeping.servers_with_needless_clusters()
     to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")
     ids |= set(to_sweep.values_list("pk", flat=True))
@@ -177,11 +189,24 @@ def _at_fault() -> set[int]:
 
 def _generators_away(waiting: QuerySet[Run]) -> set[int]:
     """Load generators of waiting runs that are out of reach: nobody else checks these."""
-    away = _away()
+    # Plans are read only of campaigns that have the server as a further machine.
+    as_database = TopologyNode.objects.filter(
+        role=TopologyNode.Role.DATABASE,
+        topology=OuterRef("topology"),
+        server=OuterRef("server"),
+    )
+    further_machine = TopologyNode.objects.filter(
+        ~Exists(as_database),
+        server=OuterRef("pk"),
+        topology__campaign__state__in=Campaign.LIVE,
+    )
+    away = _away().filter(Exists(further_machine))
     return {
         server_id
         for server_id in away.values_list("pk", flat=True)
-        if waiting.filter(taking_part(server_id)).exists()
+        if waiting.filter(
+            taking_part(server_id), campaign__topology__nodes__server=server_id
+        ).exists()
     }
 
 

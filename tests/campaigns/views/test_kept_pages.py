@@ -34,6 +34,7 @@ from runs.models import (
     Server,
     Source,
     Topology,
+    TopologyNode,
 )
 from runs.published import reading
 from runs.shared import caching
@@ -65,6 +66,7 @@ def lab():
     topology = Topology.objects.create(
         slug="one", kind=Topology.Kind.SINGLE, name="one"
     )
+    topology.nodes.create(server=server, role=TopologyNode.Role.DATABASE)
     made = factories.campaign(
         "lab",
         repeats=4,

@@ -7,6 +7,7 @@ import pytest
 from runs.models import Lease, Run, Server
 from runs.queue.services import leases, supervision, transitions
 from runs.servers.services import maintenance
+from runs.workloads.services.topologies import topology_of
 from tests import factories
 from tests.at_once import at_once
 
@@ -21,6 +22,9 @@ def make_run(database, *generators):
     campaign = factories.campaign(
         on=database, factors={"version": ["16.14"], "clients": [1]}, repeats=1
     )
+    if generators:
+        campaign.topology = topology_of(server=database, generators=generators)
+        campaign.save(update_fields=["topology"])
     run = campaign.runs.get()
     run.plan = {"generators": [{"server_id": each.pk} for each in generators]}
     run.save(update_fields=["plan"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from asgiref.sync import async_to_sync
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
 from runs.access.services import projects
@@ -382,6 +383,28 @@ def test_a_server_is_woken_when_a_run_leaves_it_and_by_none_that_has_it(
     assert not server.needs_sweep
     assert transitions.cancel_where_asked(run_id=run, token=token)
     assert woken == [server.pk]
+
+
+def test_runs_are_counted_at_the_end_of_their_campaign_alone(
+    campaign,
+):
+    def refresh() -> list[str]:
+        with CaptureQueriesContext(connection) as asked, transaction.atomic():
+            transitions.refresh_campaign(campaign_id=campaign.pk)
+        return [
+            query["sql"] for query in asked.captured_queries if "COUNT(" in query["sql"]
+        ]
+
+    runs = list(campaign.runs.order_by("pk"))
+    for run in runs[:-1]:
+        Run.objects.filter(pk=run.pk).update(state=S.FINISHED)
+        assert refresh() == []
+        campaign.refresh_from_db()
+        assert campaign.state == "running"
+    Run.objects.filter(pk=runs[-1].pk).update(state=S.FAILED)
+    assert len(refresh()) >= 1
+    campaign.refresh_from_db()
+    assert campaign.state == "incomplete"
 
 
 def test_the_end_of_a_campaign_is_told_once(campaign):
