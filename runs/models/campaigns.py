@@ -12,9 +12,9 @@ class CacheVersion(models.Model):
 
     Subjects are "campaign 12" (its cells, finished runs, figures and notes), "campaign 12 runs"
     (all of its runs), "machines" (how the runs of executed campaigns that have ended scatter) and
-    "shared" (metrics, scenarios, servers' names: what any answer may show). Campaigns that are
-    uploaded have none: they change all the time. A version is never used twice: the microseconds
-    since 1970, or the one after the last.
+    "shared" (metrics, scenarios, servers' names: what any answer may show). "uploads 12" is
+    that of an uploaded campaign, which an upload does not raise (`shared.caching.of_uploads`). A
+    version is never used twice: the microseconds since 1970, or the one after the last.
     """
 
     subject = models.CharField(max_length=40, primary_key=True)

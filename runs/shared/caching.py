@@ -20,6 +20,7 @@ from django.utils.translation import get_language
 from redis.exceptions import RedisError
 
 from runs.models import CacheVersion
+from runs.shared import queries
 
 T = TypeVar("T")
 
@@ -72,6 +73,32 @@ def versions(campaigns: Iterable[int]) -> Versions:
         results,
         " ".join([results, *(str(number_of.get(subject, 0)) for subject in progress)]),
     )
+
+
+# A run of an upload only adds to what is there, so the number of its campaign's runs and the newest
+# of them tell what was added; what else changes raises the campaign's version.
+_OF_UPLOADS = """
+SELECT concat_ws(' ',
+    (SELECT string_agg(subject || '=' || number, ' ' ORDER BY subject) FROM runs_cacheversion
+      WHERE subject IN ('uploads ' || campaign.id, 'shared')
+     HAVING bool_or(subject LIKE 'uploads %%')),
+    (SELECT max(id) FROM runs_run WHERE campaign_id = campaign.id),
+    (SELECT sum(number) FROM runs_runcount WHERE campaign = campaign.id))
+FROM (SELECT %s::bigint AS id) AS campaign
+"""
+
+
+def of_uploads(campaign: int) -> str | None:
+    """The version of all that an uploaded campaign has of its own. One query.
+
+    It says nothing of other campaigns, by which verdicts may judge. None in a transaction, as of
+    `versions`.
+    """
+    if connection.in_atomic_block:
+        return None
+    ((version,),) = queries.rows(_OF_UPLOADS, [campaign], of=CacheVersion)
+    is_known = "uploads " in str(version)
+    return str(version) if is_known else None
 
 
 def answer(key: object, version: str | None, make: Callable[[], T]) -> T:

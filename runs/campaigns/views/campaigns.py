@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import trigger_client_event
@@ -36,6 +37,7 @@ from runs.campaigns.views import page as campaign_page
 from runs.campaigns.views.forms import CampaignForm, project_of
 from runs.campaigns.views.heat import matrix
 from runs.campaigns.views.treatment_fields import of_versions, still_ticked
+from runs.campaigns.views.verdicts import written
 from runs.cells.selectors import noise
 from runs.charts.arrangement import Drawing, Part, drawing
 from runs.compare.selectors.judge.ratio_pairs import ratio_pairs
@@ -46,7 +48,7 @@ from runs.models import Campaign, Cell, Import, Server
 from runs.models.campaigns import Origin
 from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import ChoiceFactor, FurtherCluster, Scenario
-from runs.shared import pages
+from runs.shared import caching, pages
 from runs.wording import gettext_noop
 
 MOST_DRAWINGS = 6
@@ -292,12 +294,23 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     if campaign.origin == Origin.UPLOADED:
         # Its data have dates of their own, and never that of the upload.
         context["dates"] = answers.dates_of([campaign]).get(campaign.pk)
-        context["answer"] = answers.of_list([campaign]).get(campaign.pk)
-        changes = histories.newest_standing([campaign], answers.MOST_CHANGES)
-        every_cause = causes.by_interest(causes.of(changes, by_decision=False))
-        losses = [cause for cause in every_cause if cause.first.verdict == "slower"]
-        context["regressions"] = losses[:MOST_CAUSES]
+        context["found"] = caching.html(
+            ("found", campaign.pk), versions.whole, lambda: _found_in(campaign)
+        )
     return render(request, "campaigns/detail.html", context)
+
+
+def _found_in(campaign: Campaign) -> SafeString:
+    """What its histories say, above all a regression."""
+    changes = histories.newest_standing([campaign], answers.MOST_CHANGES)
+    every_cause = causes.by_interest(causes.of(changes, by_decision=False))
+    losses = [cause for cause in every_cause if cause.first.verdict == "slower"]
+    context = {
+        "campaign": campaign,
+        "answer": answers.of_list([campaign]).get(campaign.pk),
+        "regressions": losses[:MOST_CAUSES],
+    }
+    return written("campaigns/_kept.html#found", context)
 
 
 def _queue(draft: Draft, user: User) -> Campaign:

@@ -122,7 +122,12 @@ def _key_of(hindrance: Hindrance) -> tuple[Any, ...]:
 
 
 def versions_of(campaign: Campaign) -> Versions:
-    """The versions of all that the page shows. One query; one more for what it reproduces."""
+    """The versions of all that the page shows. One query; one more for what it reproduces.
+
+    Verdicts on uploads are judged by other campaigns, too: they have none.
+    """
+    if campaign.origin == Origin.UPLOADED:
+        return Versions(None, caching.of_uploads(campaign.pk))
     other_keys: Sequence[int] = ()
     if campaign.reproduces:
         campaigns = Campaign.objects.filter(

@@ -103,6 +103,12 @@ UPDATE runs_cellsummary summary SET median = found.median
    AND summary.median <> found.median
 """  # noqa: S608 -- of our own parts
 
+# What is kept of the campaigns of these cells was made of other medians.
+RAISED = """
+SELECT runs_raise_versions(array(
+    SELECT DISTINCT 'uploads ' || campaign_id FROM runs_cell WHERE id = ANY(%s::bigint[])))
+"""
+
 
 def refresh(*, cell_id: int) -> None:
     """Recompute the summary of a cell's finished runs, one row per metric. In a transaction."""
@@ -150,7 +156,12 @@ def renew_medians(*, cell_ids: Sequence[int]) -> None:
     """
     many = CellSummary.objects.filter(cell__in=cell_ids, n__gt=EXACT).order_by()
     if cells := sorted(set(many.values_list("cell", flat=True))):
-        perform([Statement(MEDIANS, (cells, Run.State.FINISHED.value))])
+        perform(
+            [
+                Statement(MEDIANS, (cells, Run.State.FINISHED.value)),
+                Statement(RAISED, (cells,)),
+            ]
+        )
 
 
 def refresh_all(*, cell_ids: Sequence[int]) -> None:

@@ -1,7 +1,7 @@
 """Histories of uploads: their page, and deciding about changes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from statistics import median
 from typing import Any, cast
@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import filesizeformat
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
@@ -38,8 +39,9 @@ from runs.histories.services import missing_uploads as watchdog
 from runs.models import Campaign, Change, Metric
 from runs.models.campaigns import Origin
 from runs.servers.selectors.hardware import shown
-from runs.shared import skipping
+from runs.shared import caching, skipping
 from runs.shared.pages import Page, beside, run_addresses
+from runs.templatetags.access import may_here
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40
@@ -121,25 +123,144 @@ class SeriesPart:
         return level, level
 
 
-def shown_histories(
-    campaign: Campaign, metric_name: str, levels: list[tuple[str, str]], skip: int = 0
-) -> dict[str, Any]:
-    """Everything of the page but the forms. An unknown metric is the campaign's first."""
+@dataclass(frozen=True)
+class KeptSeries:
+    """What is kept of a series: its column, levels, changes of its machine, and keys of changes."""
+
+    number: int
+    levels: str
+    hosts: str
+    change_keys: Sequence[int]
+
+
+@dataclass(frozen=True)
+class KeptPage:
+    """What all readers of a page of histories see alike: HTML, and what is asked for with it."""
+
+    sentence: str
+    head: str
+    wall: str
+    more: str
+    unit: str
+    older: int | None
+    newer: int | None
+    series: Sequence[KeptSeries]
+    # The changes for readers who decide nothing.
+    series_to_read: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is kept."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "KeptPage":
+        """From what `to_json` gave; the HTML is safe."""
+        names = ("head", "wall", "more", "series_to_read")
+        html = {name: SafeString(kept[name]) for name in names}
+        series = [
+            KeptSeries(**{**row, "hosts": SafeString(row["hosts"])})
+            for row in kept["series"]
+        ]
+        return cls(**{**kept, **html, "series": series})
+
+
+def shown_histories(campaign: Campaign, chosen: "Chosen") -> KeptPage:
+    """The page without its forms, kept until something of the campaign changes."""
+    version = caching.of_uploads(campaign.pk)
+    kept = caching.answer(
+        ("histories", campaign.pk, chosen),
+        version,
+        lambda: _page(_again(campaign, version), chosen).to_json(),
+    )
+    return KeptPage.from_json(kept)
+
+
+def _again(campaign: Campaign, version: str | None) -> Campaign:
+    """The campaign as it is after its version was read."""
+    if version is None:
+        return campaign
+    return Campaign.objects.select_related("scenario", "project").get(pk=campaign.pk)
+
+
+def _page(campaign: Campaign, chosen: "Chosen") -> KeptPage:
     metrics = campaign_metrics.of_campaign(campaign)
-    metric = chosen_metric(campaign, metric_name, metrics)
-    found = histories.histories(campaign, metric=metric, levels=levels, skip=skip)
+    metric = chosen_metric(campaign, chosen.metric, metrics)
+    found = histories.histories(
+        campaign, metric=metric, levels=chosen.levels, skip=chosen.skip
+    )
     answer = answers.of_histories(found)
-    return {
-        "campaign": campaign,
+    parts = _parts(answer, found)
+    wall = {
         "metrics": metrics,
         "metric": found.metric,
-        "found": found,
-        "answer": answer,
-        "parts": _parts(answer, found),
+        "parts": parts,
         "figures": _figures(answer),
         "number_of_figures": sum(len(row.history.points) for row in answer.rows),
+        "chart_address": chosen.chart_of(campaign),
+    }
+    page = KeptPage(
+        sentence=answer.sentence,
+        head=_html("head", {"answer": answer, "found": found}),
+        wall=_html("wall", wall),
+        more=_html("more", {"found": found}),
+        unit=found.metric.unit if found.metric else "",
+        older=found.older,
+        newer=found.newer,
+        series=[
+            KeptSeries(
+                number=part.number,
+                levels=part.row.levels,
+                hosts=_html("hosts", {"part": part}) if part.host_changes else "",
+                change_keys=[change.pk for change in part.changes],
+            )
+            for part in parts
+        ],
+    )
+    below = {
+        "parts": _with_changes(page),
+        "unit": page.unit,
+        "user": projects.NOBODY,
         "decisions": DECISIONS,
     }
+    return replace(page, series_to_read=_html("series", below))
+
+
+def _html(name: str, context: Mapping[str, Any]) -> str:
+    return render_to_string(f"histories/_kept.html#{name}", dict(context))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What an address says of the histories: a metric, levels, and how many commits to skip."""
+
+    metric: str
+    levels: Sequence[tuple[str, str]]
+    skip: int
+
+    def chart_of(self, campaign: Campaign) -> str:
+        """The address of the picture of the same."""
+        query = [("metric", self.metric)] if self.metric else []
+        query += [("level", f"{name}={value}") for name, value in self.levels]
+        query += [("skip", str(self.skip))] if self.skip else []
+        path = reverse("campaign-history-chart", args=[campaign.slug, "svg"])
+        return f"{path}?{urlencode(query)}"
+
+
+def _with_changes(page: KeptPage) -> list[dict[str, Any]]:
+    """The series of the page that have something below the charts. One query for all changes."""
+    keys = [key for series in page.series for key in series.change_keys]
+    changes_of = histories.all_changes().in_bulk(keys) if keys else {}
+    return [
+        {
+            "number": series.number,
+            "levels": series.levels,
+            "hosts": SafeString(series.hosts),
+            "changes": [
+                changes_of[key] for key in series.change_keys if key in changes_of
+            ],
+        }
+        for series in page.series
+    ]
 
 
 def chosen_metric(
@@ -369,22 +490,27 @@ class WatchForm(forms.Form):
 def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     """The histories of a campaign that was uploaded, under levels given as clients=8."""
     campaign = get_object_or_404(uploaded(request), slug=slug)
-    levels = levels_of(request)
     skip = skipping.skipped(request.GET.get("skip", "0")) or 0
-    context = shown_histories(campaign, request.GET.get("metric", ""), levels, skip)
+    chosen = Chosen(request.GET.get("metric", ""), levels_of(request), skip)
+    kept = shown_histories(campaign, chosen)
     hours = (
         campaign.expected_every.total_seconds() / 3600
         if campaign.expected_every
         else None
     )
-    places = (context["found"].newer, context["found"].older)
     queries = (
         "" if number_to_skip is None else beside(request.GET, skip=number_to_skip)
-        for number_to_skip in places
+        for number_to_skip in (kept.newer, kept.older)
     )
-    context["page"] = Page([], *queries)
-    chart = reverse("campaign-history-chart", args=[slug, "svg"])
-    context["chart_address"] = f"{chart}?{request.GET.urlencode()}"
+    context = {
+        "campaign": campaign,
+        "kept": kept,
+        "unit": kept.unit,
+        "decisions": DECISIONS,
+        "page": Page([], *queries),
+    }
+    if may_here({"user": request.user}, "change-decide", campaign):
+        context["parts"] = _with_changes(kept)
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
     return render(request, "histories/history.html", {"form": form, **context})
 

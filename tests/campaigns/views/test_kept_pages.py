@@ -4,6 +4,7 @@ import os
 import re
 import threading
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
@@ -18,9 +19,13 @@ from runs.access.services import projects
 from runs.archive import services
 from runs.campaigns.services import kept_verdicts
 from runs.campaigns.views import page as campaign_page
+from runs.cells.services import summaries
 from runs.models import (
     Annotation,
+    CacheVersion,
     Campaign,
+    CellSummary,
+    Change,
     Configuration,
     Installation,
     Membership,
@@ -37,6 +42,7 @@ from runs.models import (
     TopologyNode,
 )
 from runs.published import reading
+from runs.queue.services import withdrawals
 from runs.shared import caching
 from tests import factories
 from tests.each import some
@@ -45,6 +51,7 @@ from tests.history_points import commit, repeats, store
 pytestmark = pytest.mark.django_db(transaction=True)
 TOKEN = re.compile(r'(?<=name="csrfmiddlewaretoken" value=")[^"]+')
 STAMP = re.compile(r'"X-Stamp": "(\w+)"')
+HISTORY = "/campaigns/nightly/history/"
 LAB, NIGHTLY, AGAIN = "/campaigns/lab/", "/campaigns/nightly/", "/campaigns/again/"
 
 
@@ -153,6 +160,35 @@ def a_note(**fields):
     )
 
 
+def a_change_is_found():
+    found = set(Change.objects.values_list("cell", flat=True))
+    cell = Campaign.objects.get(slug="nightly").cells.exclude(pk__in=found).latest("pk")
+    Change.objects.create(
+        cell=cell,
+        campaign=cell.campaign,
+        run=cell.runs.earliest("pk"),
+        metric=Metric.objects.get(name="tps"),
+        kind="step",
+        ratio=0.9,
+        before=1000.0,
+        after=900.0,
+        rules=1,
+    )
+
+
+def a_note_on_uploads():
+    nightly = Campaign.objects.get(slug="nightly")
+    Annotation.objects.create(campaign=nightly, kind="conclusion", text="Of uploads.")
+
+
+def a_median_is_renewed():
+    cells = list(
+        Campaign.objects.get(slug="nightly").cells.values_list("pk", flat=True)
+    )
+    CellSummary.objects.filter(cell__in=cells).update(n=1000, median=1.0)
+    summaries.renew_medians(cell_ids=cells)
+
+
 # What is changed, the pages that show it, and how.
 CHANGES = {
     "a run is claimed": (LAB, queued(state="claimed")),
@@ -240,6 +276,63 @@ CHANGES = {
             committed_at=commit(0).committed_at
         ),
     ),
+    "an upload of a history": (
+        HISTORY,
+        lambda: store(repeats(commit(1), tps=[1150], campaign="nightly")),
+    ),
+    "a new commit of a history": (
+        HISTORY,
+        lambda: store(repeats(commit(3), tps=[940, 945])),
+    ),
+    "a commit of a history is of another branch": (
+        HISTORY,
+        lambda: of(Revision, sha=commit(3).sha).update(ref="release"),
+    ),
+    "a commit of a history is on a further branch": (
+        HISTORY,
+        lambda: store(
+            repeats(replace(commit(3), ref="stable"), tps=[941], campaign="nightly")
+        ),
+    ),
+    "a change is found": (HISTORY, a_change_is_found),
+    "a change of an uploaded campaign is found": (NIGHTLY, a_change_is_found),
+    "a note on an uploaded campaign": (NIGHTLY, a_note_on_uploads),
+    "a run of an upload is withdrawn": (
+        NIGHTLY,
+        lambda: withdrawals.withdraw(
+            run=Run.objects.filter(campaign__slug="nightly").earliest("pk"),
+            reason="The machine was slow.",
+        ),
+    ),
+    "a change is decided": (
+        HISTORY,
+        lambda: of(Change, campaign__slug="nightly").update(
+            decision="confirmed",
+            note="It was <this>.",
+            decided_at=timezone.now(),
+            decided_by=User.objects.create_user("hanako"),
+        ),
+    ),
+    "who decided has another name": (
+        HISTORY,
+        lambda: of(User, username="hanako").update(username="keiko"),
+    ),
+    "a run of a history is withdrawn": (
+        HISTORY,
+        lambda: withdrawals.withdraw(
+            run=Run.objects.filter(campaign__slug="nightly").latest("pk"),
+            reason="The machine was slow.",
+        ),
+    ),
+    "a median is made of all repeats": (HISTORY, a_median_is_renewed),
+    "the metric's title in a history": (
+        HISTORY,
+        lambda: of(Metric, name="tps").update(unit="transactions"),
+    ),
+    "the branch of a history": (
+        HISTORY,
+        lambda: of(Campaign, slug="nightly").update(tracked_ref="release"),
+    ),
     "a printed table": (
         AGAIN,
         lambda: of(PublishedTable, number="2.2").update(
@@ -301,6 +394,24 @@ def test_no_page_is_stale_after_any_change(
             assert reader == "a poll" or page != before[reader], (
                 f"{what}: nothing to see"
             )
+
+
+def test_an_upload_raises_no_version_that_another_would_wait_for(nightly):
+    store(repeats(commit(1), tps=[1100]))
+    before = list(CacheVersion.objects.order_by("subject").values_list())
+    version = caching.of_uploads(nightly.pk)
+    store(repeats(commit(1), tps=[1100]), repeats(commit(5), tps=[1100]))
+    assert list(CacheVersion.objects.order_by("subject").values_list()) == before
+    assert caching.of_uploads(nightly.pk) != version
+
+
+def test_a_history_that_is_kept_takes_few_statements(
+    client, nightly, django_assert_num_queries
+):
+    client.get(HISTORY)
+    # The campaign, and its version.
+    with django_assert_num_queries(2):
+        client.get(HISTORY)
 
 
 def test_readers_get_what_is_theirs_from_what_is_kept(client, operator, lab):
