@@ -118,20 +118,7 @@ class Reader:
                 "levels": one["levels"],
                 "points": one["total"],
                 "newest": one["points"][-1] if one["points"] else None,
-                "changes": [
-                    {
-                        name: change[name]
-                        for name in (
-                            "verdict",
-                            "ratio",
-                            "before",
-                            "after",
-                            "earliest",
-                            "latest",
-                        )
-                    }
-                    for change in one["changes"]
-                ][-MOST_ROWS:],
+                "changes": [_change(change) for change in one["changes"]][-MOST_ROWS:],
             }
             for one in found["series"]
         ]
@@ -226,6 +213,14 @@ def bounded(value: Any) -> Any:
             else shown
         )
     return value
+
+
+_OF_CHANGE = ("verdict", "ratio", "before", "after", "earliest", "latest")
+
+
+def _change(change: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of a change."""
+    return {name: change[name] for name in _OF_CHANGE}
 
 
 def _name(slug: str) -> str:
