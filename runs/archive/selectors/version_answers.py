@@ -441,10 +441,15 @@ def _newest(known_steps: Sequence[Step]) -> Step:
     return max(known_steps, key=place)
 
 
-def _rank(evidence: Evidence) -> tuple[int, bool, int]:
-    """The surest first, of these what was executed here, then the newest."""
-    is_printed = evidence.campaign.origin == Origin.PUBLISHED
-    return RANK.index(evidence.state), is_printed, -evidence.campaign.pk
+def _rank(evidence: Evidence) -> tuple[int, bool, int, str]:
+    """The surest first, of these what was executed here, then the newest.
+
+    What is printed is as new as its year, whenever it was loaded.
+    """
+    campaign = evidence.campaign
+    is_printed = campaign.origin == Origin.PUBLISHED
+    age = -(campaign.year or 0) if is_printed else -campaign.pk
+    return RANK.index(evidence.state), is_printed, age, campaign.slug
 
 
 def _evidence(line: Line, base: str, head: str) -> Iterable[Evidence]:

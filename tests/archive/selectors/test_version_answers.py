@@ -86,6 +86,20 @@ def test_without_a_choice_it_goes_from_the_newest_known_step_to_the_newest_versi
     assert (found.base, found.head) == ("13", version_line.MAJORS[-1])
 
 
+def test_of_what_is_printed_the_newest_year_is_said_whenever_it_was_loaded(
+    whole_archive,
+):
+    printed_steps = [
+        step for step in version_answers.steps(line()) if step.state == "printed"
+    ]
+    years = [
+        [evidence.campaign.year for evidence in step.evidence] for step in printed_steps
+    ]
+
+    assert any(len(set(of_step)) > 1 for of_step in years)
+    assert years == [sorted(of_step, reverse=True) for of_step in years]
+
+
 def test_what_publications_say_otherwise_stands_beside_with_its_table(whole_archive):
     """From 13 to 17 three tables of two machines answer, and do not agree."""
     found = answer("13", "17")
