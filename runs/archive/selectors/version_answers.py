@@ -373,7 +373,13 @@ class VersionAnswer:
 
 def step(line: Line, base: str, head: str) -> Step:
     """All that this line knows of `head` against `base`, major versions."""
-    evidence = sorted(_evidence(line, base, head), key=_rank)
+    # Of one year the last by name: the names of publications end with month and number.
+    by_name = sorted(
+        _evidence(line, base, head),
+        key=lambda evidence: evidence.campaign.slug,
+        reverse=True,
+    )
+    evidence = sorted(by_name, key=_rank)
     pictures = [
         picture
         for picture in line.undocumented
@@ -441,7 +447,7 @@ def _newest(known_steps: Sequence[Step]) -> Step:
     return max(known_steps, key=place)
 
 
-def _rank(evidence: Evidence) -> tuple[int, bool, int, str]:
+def _rank(evidence: Evidence) -> tuple[int, bool, int]:
     """The surest first, of these what was executed here, then the newest.
 
     What is printed is as new as its year, whenever it was loaded.
@@ -449,7 +455,7 @@ def _rank(evidence: Evidence) -> tuple[int, bool, int, str]:
     campaign = evidence.campaign
     is_printed = campaign.origin == Origin.PUBLISHED
     age = -(campaign.year or 0) if is_printed else -campaign.pk
-    return RANK.index(evidence.state), is_printed, age, campaign.slug
+    return RANK.index(evidence.state), is_printed, age
 
 
 def _evidence(line: Line, base: str, head: str) -> Iterable[Evidence]:
