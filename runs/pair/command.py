@@ -3,12 +3,14 @@
     benchlab-pair base='./bench-main.sh' head='./bench.sh'
     benchlab-pair base='...' head='...' --more-until 3% --budget 10m --markdown comment.md
     benchlab-pair same='./bench.sh'        what this machine can show
+    benchlab-pair --figures pair.json --markdown comment.md     judge again what --json wrote
 
 Exit status: 0 no regression, 1 slower, 2 undecided, 3 not comparable, 64 wrong use.
 """
 
 import argparse
 import json
+import re
 import statistics
 import sys
 import time
@@ -17,12 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+from runs.pair.again import NotFigures, readings
 from runs.pair.figures import Figures, FiguresDiffer, Readings, read
 from runs.pair.measuring import BASE, HEAD, CommandFailed, OutOfTime, Rounds, in_turn
 from runs.pair.verdict import PairAnswer, answer
 from runs.tools.adapter import UnreadableOutput
 
 SAME = "same"
+_MARKUP = re.compile(r"[\\`*_~|#<>\[\]&]")
 WRONG_USE, NOT_COMPARABLE = 64, 3
 LEAST_ROUNDS = 2
 # Further looks are made after so many times the first rounds.
@@ -56,6 +60,7 @@ class Result:
     answer: PairAnswer
     commands: dict[str, str]
     seconds: float
+    looks: tuple[int, ...] = ()
 
     @property
     def is_same(self) -> bool:
@@ -77,6 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, judge, print; the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    if options.figures is not None:
+        return _again(parser, options)
     commands = dict(options.sides)
     if sorted(commands) not in ([BASE, HEAD], [SAME]) or len(options.sides) != len(
         commands
@@ -101,6 +108,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if result is None:
         _tell("There is no verdict: it takes at least two whole rounds.")
         return 2
+    return _written(result, options)
+
+
+def _again(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Judge the figures of a file; the exit status."""
+    if options.sides:
+        parser.error("--figures has been measured: no sides beside it")
+    try:
+        figures_of_file, name, looks = readings(options.figures)
+        judged = figures_of_file.named(options.metric or name)
+    except (NotFigures, KeyError) as error:
+        _tell(f"{error.args[0]}")
+        return NOT_COMPARABLE
+    found = answer(judged, looks=looks)
+    return _written(Result(figures_of_file, found, {}, 0.0, looks), options)
+
+
+def _written(result: Result, options: argparse.Namespace) -> int:
+    """Print it, write the files that are wanted; the exit status."""
     print(as_text(result))
     for path, form in (
         (options.markdown, as_markdown),
@@ -138,9 +164,10 @@ def measure(
         _tell(f"Stopped: the verdict is that of {len(rounds)} whole rounds.")
     if len(rounds) < LEAST_ROUNDS:
         return None
-    readings = read(rounds, tool=tool)
-    found = answer(_figure(readings, metric), looks=limits.looks)
-    return Result(readings, found, commands, time.monotonic() - began)
+    readings_of_rounds = read(rounds, tool=tool)
+    found = answer(_figure(readings_of_rounds, metric), looks=limits.looks)
+    seconds = time.monotonic() - began
+    return Result(readings_of_rounds, found, commands, seconds, limits.looks)
 
 
 def as_text(result: Result) -> str:
@@ -158,7 +185,7 @@ def as_markdown(result: Result) -> str:
     """The comment of a pull request."""
     found = result.answer
     lines = [
-        f"**{result.sentence}**",
+        f"**{escaped(result.sentence)}**",
         "",
         "| figure | base | head | ratio |",
         "|---|---:|---:|---:|",
@@ -167,13 +194,20 @@ def as_markdown(result: Result) -> str:
         base, head = statistics.median(figures.base), statistics.median(figures.head)
         ratio = f"{head / base:.3f}" if base else ""
         unit = f" ({figures.unit})" if figures.unit else ""
-        lines.append(f"| {figures.name}{unit} | {base:.6g} | {head:.6g} | {ratio} |")
+        named = escaped(f"{figures.name}{unit}")
+        lines.append(f"| {named} | {base:.6g} | {head:.6g} | {ratio} |")
     lines += [
         "",
         f"Medians of {found.rounds} rounds, both sides in turn on one machine. {found.noise}",
         "",
     ]
     return "\n".join(lines)
+
+
+def escaped(text: str) -> str:
+    """Text in which Markdown finds no markup, no mention and no end of a row: names are foreign."""
+    line = " ".join(text.split())
+    return _MARKUP.sub(r"\\\g<0>", line).replace("@", "@\N{ZERO WIDTH SPACE}")
 
 
 def as_json(result: Result) -> str:
@@ -192,12 +226,14 @@ def as_json(result: Result) -> str:
             "shows": found.shows,
             "rounds": found.rounds,
             "rules": found.found.rules,
+            "looks": list(result.looks),
             "tool": result.readings.tool,
             "seconds": round(result.seconds, 3),
             "commands": result.commands,
             "figures": {
                 figures.name: {
                     "unit": figures.unit,
+                    "direction": figures.direction,
                     "base": list(figures.base),
                     "head": list(figures.head),
                 }
@@ -285,7 +321,10 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("sides", nargs="+", type=_side, metavar="SIDE=COMMAND")
+    parser.add_argument("sides", nargs="*", type=_side, metavar="SIDE=COMMAND")
+    parser.add_argument(
+        "--figures", type=Path, metavar="FILE", help="judge again what --json wrote"
+    )
     parser.add_argument(
         "--rounds", type=number_of_rounds, default=5, help="at least so many (5)"
     )

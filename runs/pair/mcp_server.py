@@ -26,6 +26,10 @@ INSTRUCTIONS = (
 # Of lists, of texts, and of an answer as JSON.
 MOST_ROWS, MOST_TEXT, MOST_ANSWER = 20, 600, 24_000
 LEFT_OUT = "left_out"
+# What an answer has of a row of a comparison, of a change, and of a table of a publication.
+ROW = ("levels", "metric", "unit", "ratio", "low", "high", "verdict")
+CHANGE = ("verdict", "ratio", "before", "after", "earliest", "latest")
+TABLE = ("number", "title", "campaign", "figures")
 
 
 class Reader:
@@ -82,21 +86,7 @@ class Reader:
                 "level": list(level),
             },
         )
-        rows = [
-            {
-                name: row[name]
-                for name in (
-                    "levels",
-                    "metric",
-                    "unit",
-                    "ratio",
-                    "low",
-                    "high",
-                    "verdict",
-                )
-            }
-            for row in found["rows"]
-        ]
+        rows = _named(found["rows"], ROW)
         return self._answer(
             found["answer"],
             found["head"]["url"],
@@ -118,7 +108,7 @@ class Reader:
                 "levels": one["levels"],
                 "points": one["total"],
                 "newest": one["points"][-1] if one["points"] else None,
-                "changes": [_change(change) for change in one["changes"]][-MOST_ROWS:],
+                "changes": _named(one["changes"][-MOST_ROWS:], CHANGE),
             }
             for one in found["series"]
         ]
@@ -164,7 +154,6 @@ class Reader:
     def publication(self, slug: str) -> dict[str, Any]:
         """A publication of the archive with its tables; `campaign` has what each of them says."""
         found = self._instance.get(f"sources/{_name(slug)}/")
-        names = ("number", "title", "campaign", "figures")
         return self._answer(
             {"sentence": found["summary"]},
             self._instance.address(f"/archive/{slug}/"),
@@ -172,9 +161,7 @@ class Reader:
             publisher=found["publisher"],
             year=found["year"],
             licence=found["licence"],
-            conditions=[
-                {name: table[name] for name in names} for table in found["tables"]
-            ],
+            conditions=_named(found["tables"], TABLE),
             contradictions=len(found["discrepancies"]),
         )
 
@@ -215,12 +202,11 @@ def bounded(value: Any) -> Any:
     return value
 
 
-_OF_CHANGE = ("verdict", "ratio", "before", "after", "earliest", "latest")
-
-
-def _change(change: Mapping[str, Any]) -> dict[str, Any]:
-    """What is told of a change."""
-    return {name: change[name] for name in _OF_CHANGE}
+def _named(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Of each row what has these names."""
+    return [{name: row[name] for name in names} for row in rows]
 
 
 def _name(slug: str) -> str:

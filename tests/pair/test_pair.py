@@ -18,7 +18,7 @@ from django.utils import translation
 
 from runs.analysis import interval_words
 from runs.compare.selectors.describe import verdict_words
-from runs.pair import verdict
+from runs.pair import command, verdict
 from runs.pair.command import main
 from runs.pair.figures import Figures, FiguresDiffer, read
 from runs.pair.measuring import Execution, OutOfTime, Rounds, execute, in_turn
@@ -312,3 +312,24 @@ def test_the_wheel_judges_without_django(tmp_path, takes):
     )
     assert helped.returncode == 64
     assert "benchlab-versions 13..18 [options] -- COMMAND" in helped.stderr
+
+
+def test_what_was_measured_is_judged_again_alike(tmp_path, takes, capsys):
+    first, again = tmp_path / "first.json", tmp_path / "again.json"
+    sides = [f"base={takes(400)}", f"head={takes(440)}"]
+    limits = ["--rounds", "4", "--most-rounds", "8", "--more-until", "5%"]
+    assert main([*sides, *limits, "--json", str(first)]) == 1
+    said = capsys.readouterr().out
+
+    assert main(["--figures", str(first), "--json", str(again)]) == 1
+
+    one, other = (json.loads(path.read_text()) for path in (first, again))
+    for name in ("sentence", "verdict", "ratio", "low", "high", "looks", "figures"):
+        assert one[name] == other[name]
+    assert capsys.readouterr().out == said
+
+
+def test_names_in_a_comment_are_no_markup():
+    text = command.escaped("a|b <img> @all [x](y) `z` *w*\nend")
+
+    assert text == r"a\|b \<img\> @" + "\u200b" + r"all \[x\](y) \`z\` \*w\* end"
