@@ -4,8 +4,6 @@ from benchlab_pair import frame
 frame("https://benchlab.example/campaigns/nightly/history/?metric=tps")
 """
 
-from __future__ import annotations  # Python 3.9
-
 import importlib
 import re
 import urllib.parse

@@ -1,7 +1,5 @@
 """Reading the API of a BenchLab: bounded, and a token goes to that instance alone."""
 
-from __future__ import annotations  # Python 3.9
-
 import json
 import os
 import urllib.error
