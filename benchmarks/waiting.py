@@ -10,6 +10,7 @@ directly; `--queue 10000` also queues the runs of a campaign as the page does, w
 
 import argparse
 import os
+import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -169,8 +170,12 @@ def _register(servers: int) -> None:
 
 def _grow(waiting: int) -> None:
     """Let so many runs of the campaign wait, spread over the servers."""
+    from django.db import connection  # noqa: PLC0415
+
     from runs.models import Campaign, Cell, Run, Server  # noqa: PLC0415
 
+    # Pages have left their limits of time at it.
+    connection.close()
     campaign = Campaign.objects.get(slug=SLUG)
     servers = list(Server.objects.order_by("pk").values_list("pk", flat=True))
     waiting_now = campaign.runs.filter(state=Run.State.QUEUED).count()
@@ -233,9 +238,12 @@ def _counted() -> int:
 
 def _queued(number: int) -> float:
     """Seconds to queue a campaign of so many runs: plans, rows and counts in one transaction."""
+    from django.db import connection  # noqa: PLC0415
+
     from runs.models import Campaign, Cell, Run  # noqa: PLC0415
     from runs.queue.services import plans  # noqa: PLC0415
 
+    connection.close()
     campaign = Campaign.objects.get(slug=SLUG)
     cells = Cell.objects.bulk_create(
         [
@@ -243,14 +251,18 @@ def _queued(number: int) -> float:
             for place in range(number // 10)
         ]
     )
-    plan = {"parameters": {"text": "x" * 15_000}}
+    words = random.Random(1)
+    plan = {
+        "parameters": {str(number): words.random() for number in range(200)},
+    }
     began = time.monotonic()
     runs = [
         Run(campaign=campaign, cell=cell, repeat=repeat, position=repeat)
         for cell in cells
         for repeat in range(1, 11)
     ]
-    plans.store(runs, [plan] * len(runs))
+    of_cells = [{**plan, "cell": cell.pk} for cell in cells]
+    plans.store(runs, [of_cell for of_cell in of_cells for _repeat in range(REPEATS)])
     return time.monotonic() - began
 
 

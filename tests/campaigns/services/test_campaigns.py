@@ -66,11 +66,27 @@ def test_a_thousand_runs_are_queued_by_as_few_statements_as_two(draft):
         return campaign.runs.count(), len(queries)
 
     campaigns.create(draft=draft)
-    few = statements(replace(draft, title="few", levels={"clients": [1]}, repeats=1))
+    few = statements(replace(draft, title="few", levels={"clients": [1]}, repeats=2))
     levels = {"clients": list(range(1, 101))}
     many = statements(replace(draft, title="many", levels=levels, repeats=5))
-    assert (few[0], many[0]) == (2, 1000)
+    assert (few[0], many[0]) == (4, 1000)
     assert few[1] == many[1] <= 40
+
+
+def test_repeats_are_copies_but_for_what_is_their_own(draft):
+    campaign = campaigns.create(draft=draft)
+    runs = list(campaign.runs.select_related("cell").order_by("position"))
+    assert [run.position for run in runs] == list(range(1, 19))
+    assert len({(run.cell_id, run.repeat) for run in runs}) == 18
+    for run in runs:
+        assert run.plan["run_id"] == run.pk
+        assert run.plan["levels"] == run.cell.levels
+        assert run.cell_version == run.cell.version
+        assert (run.state, run.attempt, run.server_id) == (
+            "queued",
+            1,
+            draft.server.pk,
+        )
 
 
 def test_each_repeat_runs_every_cell_once_in_a_random_order(draft):
