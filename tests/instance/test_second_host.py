@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,15 @@ def test_a_second_host_joins_measures_is_cut_off_and_leaves(instance, second, qu
         # It measures alone, ...
         for pid in first_workers:
             os.kill(pid, signal.SIGSTOP)
+        alone = queue("By the second host alone", duration=2, repeats=1)
+        assert finished(instance, alone, 180)["runs"] == {"finished": 1}
+        [run] = instance.get(f"runs/?campaign={alone}")["results"]
+        files = instance.get(f"runs/{run['id']}/")["artifacts"]
+        assert files
+        # The first host's pages show its files.
+        path = f"{instance.url}/runs/{run['id']}/artifacts/{files[0]['name']}/"
+        with urllib.request.urlopen(path, timeout=30) as answer:
+            assert answer.read()
         with counted(instance.base) as loads:
             slug = queue("On the second host", duration=12, repeats=2)
             instance.wait_for(lambda: is_measuring(instance, slug), 120)

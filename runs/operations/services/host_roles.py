@@ -24,11 +24,11 @@ from runs.models import (
 from runs.shared.errors import ServiceError
 
 # Tables that no worker asks.
-CLOSED = frozenset(model._meta.db_table for model in (Token, Invitation, Webhook))
+CLOSED = frozenset(model._meta.db_table for model in (Token, Invitation))
 # Tables that no worker changes.
 READ_ONLY = frozenset(
     model._meta.db_table
-    for model in (WorkerHost, HostSecret, SSHKey, Project, Membership)
+    for model in (WorkerHost, HostSecret, SSHKey, Project, Membership, Webhook)
 )
 # Columns of accounts that name a person.
 PERSON = ("id", "username", "first_name", "last_name", "is_active")
