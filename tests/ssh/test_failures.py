@@ -424,6 +424,10 @@ def test_a_quota_of_the_servers_processor_time_is_told_of(
 
     (used,) = watched(director, orders()).usage.values()
     assert used["throttled"] > 0.1 * used["seconds"]
+    assert used["quota_seconds"] == used["seconds"]
+    is_told = Path("/proc/pressure/cpu").exists()
+    assert used["pressure_seconds"] == (used["seconds"] if is_told else 0.0)
+    assert used["pressure_cpu"] <= used["seconds"]
     certificate = certify(
         Evidence(usage=[Usage(machine="database", **used)], duration_s=60.0)
     )

@@ -1,5 +1,8 @@
 """Another host joins: its token, what it gets, what it may not, and how it leaves."""
 
+import os
+import subprocess
+import sys
 import time
 from datetime import timedelta
 
@@ -19,6 +22,7 @@ from runs.servers.services import ssh_keys
 from runs.shared import releases, worker_health
 from runs.shared.errors import ServiceError
 from tests import factories
+from tests.migrated import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -227,7 +231,7 @@ def test_keys_of_hosts_are_encrypted_anew_with_all_others(reached, settings):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_its_role_reads_runs_and_no_session_password_or_token(reached):
+def test_its_role_reads_runs_and_no_session_password_or_token(reached, tmp_path):
     url = joined(reached)["environment"]["DATABASE_URL"]
     try:
         with psycopg.connect(url, autocommit=True) as database:
@@ -252,6 +256,16 @@ def test_its_role_reads_runs_and_no_session_password_or_token(reached):
             ):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     database.execute(query)
+            # As the unit of systemd does before each start.
+            checked = subprocess.run(
+                [sys.executable, "manage.py", "migrate", "--check"],
+                cwd=ROOT,
+                env={**os.environ, "DATABASE_URL": url, "BENCHLAB_VAR": str(tmp_path)},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert checked.returncode == 0, checked.stderr
             hosts.remove(name="second")
             with pytest.raises(psycopg.OperationalError):
                 database.execute("SELECT 1")
