@@ -6,7 +6,7 @@ import pytest
 from django.core.cache import cache
 from django.db import transaction
 
-from runs.models import Campaign
+from runs.models import CacheVersion, Campaign
 from runs.shared import caching
 from tests import factories
 
@@ -92,6 +92,32 @@ def test_what_a_transaction_saw_and_took_back_is_kept_for_nobody(made):
         transaction.set_rollback(True)
     rename("second")
     assert title() == "second"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "tells"),
+    [
+        ("running", "finished", True),
+        # The noise of its cells is known no more until it ends again.
+        ("finished", "running", True),
+        ("finished", "cancelled", True),
+        ("queued", "running", False),
+    ],
+)
+def test_what_others_know_of_a_machine_changes_with_who_has_ended(
+    db, before, after, tells
+):
+    def number():
+        return CacheVersion.objects.filter(subject="machines").values("number").first()
+
+    campaign = factories.campaign()
+    campaigns = Campaign.objects.filter(pk=campaign.pk)
+    campaigns.update(state=before)
+    known = number()
+
+    campaigns.update(state=after)
+
+    assert (number() != known) == tells
 
 
 def test_a_changed_template_is_another_release(settings, tmp_path):
