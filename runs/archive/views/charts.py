@@ -8,7 +8,7 @@ from django.views.decorators.http import conditional_page
 from runs.access import addresses
 from runs.archive.views import versions as version_page
 from runs.charts import framed
-from runs.shared import caching, chart_files
+from runs.shared import chart_files
 from runs.shared.chart_files import ChartFile
 
 
@@ -17,7 +17,6 @@ from runs.shared.chart_files import ChartFile
 def version_chart(request: HttpRequest, form: str) -> HttpResponseBase:
     """The line of the page, by the same words of the address."""
     question = version_page.question(request)
-    version = caching.versions(question.used.campaigns).results
 
     def make() -> ChartFile | None:
         context = version_page.context(
@@ -44,4 +43,6 @@ def version_chart(request: HttpRequest, form: str) -> HttpResponseBase:
             path="/versions/",
         )
 
-    return chart_files.answer(request, form, ("versions", question), version, make)
+    return chart_files.answer(
+        request, form, ("versions", question), question.version, make
+    )

@@ -65,7 +65,6 @@ class Step:
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
     asked = question(request)
-    version = caching.versions(asked.used.campaigns).results
 
     def make() -> SafeString:
         page_context = context(
@@ -81,15 +80,19 @@ def version_page(request: HttpRequest) -> HttpResponse:
         return render_to_string("archive/versions/index.html#line", page_context)
 
     offers = [permissions.is_offered(request.user, offer) for offer in OFFERED]
-    html = caching.html(("versions", asked, *offers), version, make)
+    html = caching.html(("versions", asked, *offers), asked.version, make)
     return render(request, "archive/versions/index.html", {"shown": html})
 
 
 @dataclass(frozen=True)
 class Question:
-    """What an address asks of the line, and the campaigns that may answer."""
+    """What an address asks of the line, and the campaigns that may answer.
+
+    `version` is that of what is kept about them.
+    """
 
     used: Used
+    version: str | None
     clients: int | None
     base: str
     by: str
@@ -114,6 +117,7 @@ def question(request: HttpRequest) -> Question:
     choices = caching.answer(("clients", used), version, lambda: lines.counts(used))
     return Question(
         used,
+        version,
         clients=clients if clients in choices else None,
         base=_one_of(query.get("base", ""), lines.MAJORS, ""),
         by=_one_of(query.get("by", ""), lines.FACETS, ""),
