@@ -9,10 +9,41 @@ anywhere.
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.middleware.http import ConditionalGetMiddleware
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.decorators import decorator_from_middleware
 
 SECONDS = 300
 ALL = "*"
+
+
+# What a browser takes from a 304, too, in place of what it has kept.
+_OF_BROWSERS = (
+    "Access-Control-Allow-Origin",
+    "Access-Control-Expose-Headers",
+    "Content-Security-Policy",
+    "Cross-Origin-Resource-Policy",
+)
+
+
+class _Tagged(ConditionalGetMiddleware):
+    """Django's, whose 304 has what browsers ask of the whole answer as well."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """The answer with its tag, or 304 where the reader has it."""
+        answer: HttpResponseBase = super().process_response(request, response)
+        if answer is not response:
+            for name in _OF_BROWSERS:
+                if name in response.headers:
+                    answer.headers[name] = response.headers[name]
+            if getattr(response, "xframe_options_exempt", False):
+                answer.xframe_options_exempt = True  # type: ignore[attr-defined]
+        return answer
+
+
+tagged = decorator_from_middleware(_Tagged)
 
 
 def site(request: HttpRequest) -> str:

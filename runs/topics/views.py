@@ -5,12 +5,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.views.decorators.http import conditional_page
 
 from runs.access import addresses
 from runs.access.selectors import permissions
 from runs.charts import framed
-from runs.shared import caching, chart_files
+from runs.shared import caching, chart_files, embedding
 from runs.shared.chart_files import ChartFile
 from runs.shared.formats import translated
 from runs.topics.catalogue import BY_SLUG
@@ -27,7 +26,7 @@ def topic_list(request: HttpRequest) -> HttpResponse:
 
 
 @addresses.page("topic-chart")
-@conditional_page
+@embedding.tagged
 def topic_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
     """All evidence of a topic as ratios, as a picture."""
     if slug not in BY_SLUG:

@@ -262,6 +262,25 @@ def test_only_named_sites_frame_and_read_it(
     assert "Origin" in headers["Vary"].split(", ")
 
 
+def test_what_did_not_change_is_framed_and_read_as_before(client, lab, settings):
+    """A browser takes the headers of a 304 in place of those that it has kept."""
+    settings.EMBED_ORIGINS = ("https://wiki.example",)
+    first = client.get("/campaigns/lab/chart.svg")
+
+    again = client.get(
+        "/campaigns/lab/chart.svg",
+        headers={
+            "If-None-Match": first.headers["ETag"],
+            "Origin": "https://wiki.example",
+        },
+    )
+
+    assert again.status_code == 304
+    assert again.headers["Access-Control-Allow-Origin"] == "https://wiki.example"
+    assert "frame-ancestors 'self' https" in again.headers["Content-Security-Policy"]
+    assert "X-Frame-Options" not in again.headers
+
+
 def test_pages_stay_closed_whatever_may_be_framed(client, lab, settings):
     settings.EMBED_ORIGINS = ("*",)
 

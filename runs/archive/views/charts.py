@@ -3,17 +3,16 @@
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
-from django.views.decorators.http import conditional_page
 
 from runs.access import addresses
 from runs.archive.views import versions as version_page
 from runs.charts import framed
-from runs.shared import chart_files
+from runs.shared import chart_files, embedding
 from runs.shared.chart_files import ChartFile
 
 
 @addresses.page("version-chart")
-@conditional_page
+@embedding.tagged
 def version_chart(request: HttpRequest, form: str) -> HttpResponseBase:
     """The line of the page, by the same words of the address."""
     question = version_page.question(request)

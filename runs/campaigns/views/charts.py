@@ -4,7 +4,6 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
-from django.views.decorators.http import conditional_page
 
 from runs.access import addresses
 from runs.access.selectors import projects
@@ -19,7 +18,7 @@ from runs.campaigns.views.verdicts import Found
 from runs.cells.selectors.level_names import factors
 from runs.charts import framed
 from runs.models import Campaign
-from runs.shared import caching, chart_files
+from runs.shared import caching, chart_files, embedding
 from runs.shared.chart_files import ChartFile
 from runs.shared.formats import in_language
 
@@ -27,7 +26,7 @@ RATIOS = "ratios"
 
 
 @addresses.page("campaign-chart")
-@conditional_page
+@embedding.tagged
 def campaign_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
     """The chart of a campaign's page: of `metric`, and of a publication `chart=2` or `ratios`."""
     campaigns = campaign_selectors.listed().select_related(

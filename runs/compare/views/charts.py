@@ -3,7 +3,6 @@
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
-from django.views.decorators.http import conditional_page
 
 from runs.access import addresses
 from runs.access.selectors import projects
@@ -20,14 +19,14 @@ from runs.compare.selectors.describe.series_labels import Wording
 from runs.compare.selectors.judge.comparisons import ComparedPage, compared
 from runs.compare.views import figures
 from runs.models import Campaign
-from runs.shared import caching, chart_files
+from runs.shared import caching, chart_files, embedding
 from runs.shared.chart_files import ChartFile
 
 FOREST = "forest"
 
 
 @addresses.page("compare-chart")
-@conditional_page
+@embedding.tagged
 def compare_chart(request: HttpRequest, form: str) -> HttpResponseBase:
     """The charts of the comparison that the address says; `chart=forest` is that of the ratios."""
     state, _faults = compare_state.read(request.GET)

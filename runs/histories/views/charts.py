@@ -3,7 +3,6 @@
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from django.views.decorators.http import conditional_page
 
 from runs.access import addresses
 from runs.cells.selectors import metrics as campaign_metrics
@@ -12,12 +11,12 @@ from runs.charts import history as drawing
 from runs.histories.selectors import answers, histories
 from runs.histories.views import histories as history_page
 from runs.models import Campaign
-from runs.shared import chart_files, skipping
+from runs.shared import chart_files, embedding, skipping
 from runs.shared.chart_files import ChartFile
 
 
 @addresses.page("campaign-history-chart")
-@conditional_page
+@embedding.tagged
 def campaign_history_chart(
     request: HttpRequest, slug: str, form: str
 ) -> HttpResponseBase:

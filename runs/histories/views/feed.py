@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404
 from django.utils.feedgenerator import Atom1Feed
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django.views.decorators.http import conditional_page
 
 from runs.access import addresses
 from runs.access.selectors import projects
@@ -40,7 +39,7 @@ class Entry:
 
 
 @addresses.page("project-feed")
-@conditional_page
+@embedding.tagged
 def project_feed(request: HttpRequest, slug: str) -> HttpResponseBase:
     """The newest changes and answers of a project as an Atom feed."""
     seen_projects = Project.objects.exclude(pk__in=projects.hidden(request.user))

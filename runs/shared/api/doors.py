@@ -11,7 +11,6 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
-from django.views.decorators.http import conditional_page
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import get_doc
 from drf_spectacular.utils import extend_schema
@@ -145,7 +144,7 @@ class Schema(AutoSchema):
         return operation
 
 
-@method_decorator(conditional_page, name="dispatch")
+@method_decorator(embedding.tagged, name="dispatch")
 class _Door(APIView):
     """Refuses unknown, empty and doubled query parameters; the `repeatable` may come often."""
 
