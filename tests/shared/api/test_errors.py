@@ -207,7 +207,7 @@ def test_a_statement_that_takes_too_long_is_ended_and_the_answer_says_what_to_do
         return rows.extra(where=["pg_sleep(0.5) IS NOT NULL"])
 
     monkeypatch.setattr(projects, "_without", slow)
-    monkeypatch.setattr(projects, "_parts", lambda rows, to: [slow(rows, to)])
+    monkeypatch.setattr(projects, "parts", lambda rows, to: [slow(rows, to)])
     monkeypatch.setattr(statement_limits, "READ", 0.1)
     monkeypatch.setattr(statement_limits, "PAGE", 0.1)
     answer, page = client.get("/api/v1/runs/"), client.get("/campaigns/")
