@@ -10,11 +10,13 @@ from runs.charts.scaling import Axes, Line, Point, hover, ranges
 
 # A logarithmic axis in Plotly counts in powers of ten.
 LOG_AXIS = {"type": "log", "dtick": 1}
+# More values cover each other; tables and hover texts have them.
+MOST_VALUES = 40
 POINTS = {"type": "scatter", "mode": "markers+text", "textposition": "top center"}
 
 
 def bars(lines: Sequence[Line], axes: Axes, *, stacked: bool = False) -> Figure:
-    """Bars by level, one colour per line, each with its printed value.
+    """Bars by level, one colour per line, each with its printed value where there is room.
 
     Stacked bars have no whiskers, as a part does not start at zero. On a logarithmic axis, which
     has no zero for a bar to start at, points are drawn instead, and values that are not positive
@@ -28,8 +30,11 @@ def bars(lines: Sequence[Line], axes: Axes, *, stacked: bool = False) -> Figure:
     }
     if axes.log_y:
         together = {"scattermode": "group", "scattergap": 0.25}
+    traces = [_trace(line, axes, stacked=stacked) for line in drawn]
+    if sum(len(trace["x"]) for trace in traces) > MOST_VALUES:
+        traces = [_without_values(trace) for trace in traces]
     return {
-        "data": [_trace(line, axes, stacked=stacked) for line in drawn],
+        "data": traces,
         "layout": layout(
             **together,
             xaxis=axis(axes.x_title, type="category"),
@@ -92,6 +97,12 @@ def _trace(line: Line, axes: Axes, *, stacked: bool) -> dict[str, Any]:
     if has_whiskers:
         trace["error_y"] = ranges(points, width=4)
     return trace
+
+
+def _without_values(trace: dict[str, Any]) -> dict[str, Any]:
+    of_values = ("text", "texttemplate", "textposition")
+    kept = {name: member for name, member in trace.items() if name not in of_values}
+    return kept | ({"mode": "markers"} if "mode" in kept else {})
 
 
 def _values(points: Sequence[Point]) -> dict[str, Any]:

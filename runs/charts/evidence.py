@@ -8,7 +8,7 @@ from typing import Any
 from runs.charts.figure import (
     Figure,
     axis,
-    cut,
+    cut_within,
     layout,
     line_at,
     rows_axis,
@@ -40,7 +40,7 @@ MARKS = (
 NARROWEST = 1.1
 # Marks nearer than this part of the axis would overlap.
 NEAREST = 0.07
-WIDEST_LABEL = 48
+WIDEST_LABEL, NARROWEST_LABEL = 48, 20
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,16 @@ def evidence(rows: Sequence[Row], words: Words) -> Figure:
                 tickvals=_marks(low, high),
                 ticktext=[f"{mark:g}" for mark in _marks(low, high)],
             ),
-            yaxis=rows_axis([cut(row.label, WIDEST_LABEL) for row in rows]),
+            yaxis=rows_axis([cut_within(row.label, WIDEST_LABEL) for row in rows]),
+            meta={
+                "narrow": {
+                    "yaxis": {
+                        "ticktext": [
+                            cut_within(row.label, NARROWEST_LABEL) for row in rows
+                        ]
+                    }
+                }
+            },
             shapes=[line_at("x", 1)],
             showlegend=len(traces) > 1,
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},

@@ -139,6 +139,14 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def cut_within(text: str, most: int) -> str:
+    """The text, a sign in its middle if it had more characters: names differ at their ends."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end].rstrip()}…{text[-end:].lstrip()}"
+
+
 def wrapped(text: str) -> str:
     """Short lines without markup, for hover text: Plotly takes some tags for its own."""
     short = (

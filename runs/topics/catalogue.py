@@ -75,8 +75,9 @@ TOPICS = (
         _("Parallel query"),
         _("Does parallel query make analytical queries faster?"),
         _(
-            "Parallel query made one query of TPC-DS thousands of times as fast, by another plan, "
-            "and another one of version 10 slower: 9167.4 s with it, 8105.3 s without"
+            "By parallel query one query of TPC-DS became thousands of times as fast, thanks to "
+            "another plan; another one of version 10 became slower: 9167.4 s with it, 8105.3 s "
+            "without"
         ),
         ("parallel-query",),
         ("wg1-2017-6-8", "wg1-2017-6-9", "wg1-2017-6-19"),
@@ -97,8 +98,8 @@ TOPICS = (
         _("Foreign tables"),
         _("What do foreign tables cost?"),
         _(
-            "Of the throughput of short joins at one client a foreign table costs 92 to 93 %; of "
-            "updates it costs 31 %, of inserts 34 %"
+            "With one client short joins on a foreign table lose 92 to 93 % of their throughput; "
+            "updates lose 31 %, inserts 34 %"
         ),
         ("foreign-tables",),
         ("wg1-2017-9-3", "wg1-2017-9-4-2", "wg1-2017-9-4-3"),
@@ -171,8 +172,8 @@ TOPICS = (
         _("From 13 to 18"),
         _("What does an upgrade from 13 to 17 or 18 bring?"),
         _(
-            "Cached, with 40 clients, 17.7 reads 0.92 to 1.05 times as much as 13.23 and writes "
-            "1.02 to 1.83 times; from disk writes reach 0.74 to 1.11 times"
+            "From 13.23 to 17.7, cached and with 40 clients, reads reach 0.92 to 1.05 times and "
+            "writes 1.02 to 1.83 times; from disk writes reach 0.74 to 1.11 times"
         ),
         ("sysbench",),
         (

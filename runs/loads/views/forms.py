@@ -57,7 +57,7 @@ class LoadForm(forms.Form):
         max_length=MOST_WRITTEN,
         help_text=_(
             "A log of PostgreSQL (csvlog, jsonlog or stderr), pg_stat_statements (CSV, JSON or "
-            "psql), or SQL. What it is is seen by itself."
+            "psql), or SQL. Its form is recognised."
         ),
         widget=forms.Textarea(attrs={"rows": 12, **CODE}),
     )

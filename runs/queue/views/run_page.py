@@ -21,6 +21,7 @@ from runs.queue.services.artifacts import NAME as FLAME_GRAPH
 from runs.queue.views import evidence
 from runs.scenarios import registry
 from runs.shared.formats import as_read
+from runs.tools import known_metrics
 from runs.tools.known_metrics import HOST
 from runs.workloads.selectors import workloads
 
@@ -266,6 +267,11 @@ def series_title(name: str) -> str:
     return name.replace("_", " ").replace("-", " ").capitalize()
 
 
+def is_drawn(series: Series) -> bool:
+    """Whether its values stand over the seconds of the load: moments do not."""
+    return series.name != known_metrics.SLICE_AT.name
+
+
 def _figure(series: Sequence[Series], major: str) -> dict[str, Any] | None:
     """Values over the seconds, a panel each; None without any value."""
     tracks = [
@@ -277,7 +283,7 @@ def _figure(series: Sequence[Series], major: str) -> dict[str, Any] | None:
             values=series.values,
         )
         for series in series
-        if any(value is not None for value in series.values)
+        if is_drawn(series) and any(value is not None for value in series.values)
     ]
     return (
         timeline(tracks, x_title=_("seconds of measuring"), major=major)

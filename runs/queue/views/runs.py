@@ -103,7 +103,7 @@ def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     series = [
         series
         for series in run.series.all()
-        if series.values and not is_monitored(series.name)
+        if series.values and not is_monitored(series.name) and run_page.is_drawn(series)
     ]
     if not series:
         raise Http404(_("This run has no series."))

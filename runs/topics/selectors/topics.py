@@ -326,6 +326,11 @@ def _figure(entries: Sequence[Entry], executed: Sequence[Campaign]) -> Figure | 
     return evidence(rows[:MOST_ROWS], words) if rows else None
 
 
+def _version(name: str) -> str:
+    """In a picture of PostgreSQL's versions the number says enough."""
+    return name.removeprefix("PostgreSQL ")
+
+
 def _rows_of_table(table: PublishedTable) -> list[Row]:
     """The ratios that its page shows, a row for each head. A metric that is neither better high nor
     low has none.
@@ -350,7 +355,8 @@ def _rows_of_table(table: PublishedTable) -> list[Row]:
             if (value := values[column])
         ]
         if points:
-            label = f"{head} · {prefix}" if len(ratios.heads) > 1 else prefix
+            pair = f"{_version(head)} : {_version(ratios.base)}"
+            label = f"{pair} · {prefix}" if len(ratios.heads) > 1 else prefix
             rows.append(
                 Row(label, tuple(points[:MOST_RATIOS]), _address(campaign), True)
             )

@@ -8,6 +8,7 @@ import pytest
 
 from runs.charts import looks, svg
 from runs.charts.bars import bars
+from runs.charts.figure import cut_within
 from runs.charts.scaling import Axes, Line, Point, scaling
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -161,3 +162,32 @@ def test_a_logarithmic_axis_begins_at_a_value_that_is_named():
         assert max(float(mark.get("y")) for mark in marks) == pytest.approx(
             bottom + 4, abs=0.2
         ), low
+
+
+@pytest.mark.parametrize("log_y", [False, True])
+@pytest.mark.parametrize(("lines", "has_values"), [(1, True), (7, False)])
+def test_values_are_printed_where_they_have_room(lines, has_values, log_y):
+    """Eight levels: those of one line are read, and those of seven cover each other."""
+    drawn_lines = [
+        Line(
+            f"line {number}",
+            "",
+            tuple(Point(f"load {at}", 1234.0, 1234.0, 1234.0, 1) for at in range(8)),
+        )
+        for number in range(lines)
+    ]
+    picture = drawn(bars(drawn_lines, Axes("Load", "tps", log_y=log_y)))
+
+    printed = [element for element in texts(picture) if element.text == "1,234"]
+    assert bool(printed) == has_values
+
+
+def test_long_names_of_rows_keep_what_tells_them_apart():
+    title = "17.7 : 12.22 · 2025 Writing with PostgreSQL 12 to 18, cached, {} clients"
+    labels = [cut_within(title.format(number), 48) for number in (1, 40)]
+
+    assert all(len(label) <= 48 for label in labels)
+    assert all(label.startswith("17.7 : 12.22 · 2025 Wr") for label in labels)
+    assert labels[0].endswith("cached, 1 clients")
+    assert labels[1].endswith("cached, 40 clients")
+    assert cut_within("short", 48) == "short"
