@@ -6,6 +6,8 @@ wait for each other.
 
 from django.db import migrations
 
+from benchlab.gentle_migrations import InSteps, in_steps
+
 FUNCTIONS = """
 CREATE FUNCTION runs_raise_uploaded() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -83,14 +85,13 @@ DROP FUNCTION runs_raise_uploaded, runs_raise_uploaded_campaign, runs_raise_comm
 """
 
 
-class Migration(migrations.Migration):
+class Migration(InSteps):
     dependencies = [("runs", "0096_private_hardware")]
 
-    operations = [
-        migrations.RunSQL(FUNCTIONS, UNDONE),
-        *(
-            migrations.RunSQL(trigger, migrations.RunSQL.noop)
-            for trigger in TRIGGERS
-        ),
-        migrations.RunSQL(FIRST, migrations.RunSQL.noop),
-    ]
+    operations = in_steps(
+        [
+            migrations.RunSQL(FUNCTIONS, UNDONE),
+            *(migrations.RunSQL(trigger, migrations.RunSQL.noop) for trigger in TRIGGERS),
+            migrations.RunSQL(FIRST, migrations.RunSQL.noop),
+        ]
+    )

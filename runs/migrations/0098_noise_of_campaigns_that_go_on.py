@@ -2,6 +2,8 @@
 
 from django.db import migrations
 
+from benchlab.gentle_migrations import InSteps, in_steps
+
 RAISED_BY_BOTH_STATES = """
 CREATE OR REPLACE FUNCTION runs_raise_campaign() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -24,7 +26,9 @@ END $$;
 """
 
 
-class Migration(migrations.Migration):
+class Migration(InSteps):
     dependencies = [("runs", "0097_versions_of_uploads")]
 
-    operations = [migrations.RunSQL(RAISED_BY_BOTH_STATES, RAISED_BY_THE_NEW_STATE)]
+    operations = in_steps(
+        [migrations.RunSQL(RAISED_BY_BOTH_STATES, RAISED_BY_THE_NEW_STATE)]
+    )

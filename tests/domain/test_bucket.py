@@ -242,7 +242,7 @@ def test_without_the_bucket_files_wait_and_nothing_is_lost(
     told = health_checks.files()
     assert (told.status, reason in told.reason) == ("warning", True), told
     assert "1 files wait" in told.remedy
-    [probed] = [each for each in (doctor._bucket(),) if reason in each.reason]
+    [probed] = [each for each in (doctor.files_in_bucket(),) if reason in each.reason]
     assert probed.status == "failed"
     assert "secret" not in probed.reason
     away = admin_client.get(f"/runs/{kept.run_id}/artifacts/out/")
@@ -254,7 +254,7 @@ def test_without_the_bucket_files_wait_and_nothing_is_lost(
     assert in_folder(settings) == set()
     assert len(in_bucket()) == 2
     assert health_checks.files().status == "ok"
-    assert doctor._bucket().status == "ok"
+    assert doctor.files_in_bucket().status == "ok"
     assert len(in_bucket()) == 2
 
 
@@ -280,7 +280,7 @@ def test_who_meets_a_bucket_that_hangs_waits_for_seconds_and_the_next_not_at_all
 def test_a_key_that_may_only_read_is_told_by_the_doctor(kept, store, use):
     use(store, key="reader")
     assert health_checks.files().status == "ok"
-    told = doctor._bucket()
+    told = doctor.files_in_bucket()
     assert told.status == "failed"
     assert "refuses the key" in told.reason
 

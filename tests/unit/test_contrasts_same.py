@@ -28,6 +28,8 @@ REVIEWED = {
     "Of a table on disk io_uring scans 1.60 times as fast as sync, worker with 32 io_workers 1.26 "
     "times; point queries and most writes lose": "a printed ratio",
     "Transactions a second to aim at, all clients together; 0: as fast as it goes.": "no figures",
+    "%(machine)s: the machine was slow. Right before and after the load its disk wrote "
+    "%(share)s %% as fast as it usually does.": "a share, below the limit",
     "as fast as it goes": "no figures",
     "Base and head are the same commit: name another base.": "no figures",
     "%(name)s and %(other)s are the same setting.": "no figures",

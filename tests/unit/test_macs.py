@@ -6,6 +6,9 @@ import pytest
 
 from runs.access.selectors import macs
 
+# A mark that is none by keys of this host may be by that of a host that has joined.
+pytestmark = pytest.mark.django_db
+
 
 def test_a_mark_is_by_a_key_derived_as_the_standard_says_over_json_of_ascii(settings):
     settings.ENCRYPTION_KEY = "first, second"

@@ -200,9 +200,11 @@ def _page(campaign: Campaign, chosen: "Chosen") -> KeptPage:
     }
     page = KeptPage(
         sentence=answer.sentence,
-        head=_html("head", {"answer": answer, "found": found}),
-        wall=_html("wall", wall),
-        more=_html("more", {"found": found}),
+        head=render_to_string(
+            "histories/_kept.html#head", {"answer": answer, "found": found}
+        ),
+        wall=render_to_string("histories/_kept.html#wall", wall),
+        more=render_to_string("histories/_kept.html#more", {"found": found}),
         unit=found.metric.unit if found.metric else "",
         older=found.older,
         newer=found.newer,
@@ -210,7 +212,9 @@ def _page(campaign: Campaign, chosen: "Chosen") -> KeptPage:
             KeptSeries(
                 number=part.number,
                 levels=part.row.levels,
-                hosts=_html("hosts", {"part": part}) if part.host_changes else "",
+                hosts=render_to_string("histories/_kept.html#hosts", {"part": part})
+                if part.host_changes
+                else "",
                 change_keys=[change.pk for change in part.changes],
             )
             for part in parts
@@ -222,11 +226,9 @@ def _page(campaign: Campaign, chosen: "Chosen") -> KeptPage:
         "user": projects.NOBODY,
         "decisions": DECISIONS,
     }
-    return replace(page, series_to_read=_html("series", below))
-
-
-def _html(name: str, context: Mapping[str, Any]) -> str:
-    return render_to_string(f"histories/_kept.html#{name}", dict(context))
+    return replace(
+        page, series_to_read=render_to_string("histories/_kept.html#series", below)
+    )
 
 
 @dataclass(frozen=True)

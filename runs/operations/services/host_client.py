@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from benchlab.embedded.places import write_private
 from benchlab.release import own_release
+from runs import foreign_json
 from runs.operations.services import hosts
 from runs.shared.errors import ServiceError
 
@@ -132,7 +133,7 @@ def _asked(url: str, path: str, body: dict[str, Any], certificate: str) -> Any:
         opener.add_handler(handler)
     try:
         with opener.open(request, timeout=SECONDS) as answer:
-            return json.loads(answer.read(MOST_BYTES) or b"null")
+            return foreign_json.loads(answer.read(MOST_BYTES).decode() or "null")
     except urllib.error.HTTPError as error:
         raise _refusal(error) from None
     except (OSError, ValueError) as error:
@@ -148,7 +149,7 @@ def _asked(url: str, path: str, body: dict[str, Any], certificate: str) -> Any:
 
 def _refusal(error: urllib.error.HTTPError) -> ServiceError:
     try:
-        problem = json.loads(error.read(MOST_BYTES))
+        problem = foreign_json.loads(error.read(MOST_BYTES).decode())
         message = str(problem.get("detail") or problem.get("title"))
         code, remedy = str(problem["code"]), str(problem.get("remedy", ""))
     except (OSError, ValueError, KeyError, AttributeError):
