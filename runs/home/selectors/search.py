@@ -80,17 +80,9 @@ PAGES = (
         _("Changes"),
         "change-list",
         _("what got slower or faster, since which commit"),
-        frozenset(
-            [
-                "change",
-                "changes",
-                "regression",
-                "regressions",
-                "alarm",
-                "alarms",
-                "slower",
-                "commit",
-            ]
+        _words(
+            "change changes regression regressions alarm alarms slower commit red build ci job "
+            "broke feed atom"
         ),
     ),
     Page(
@@ -109,16 +101,43 @@ PAGES = (
         _("Publications"),
         "archive",
         _("all printed tables, their corrections and discrepancies"),
-        frozenset(
-            [
-                "archive",
-                "publications",
-                "publication",
-                "reports",
-                "pgecons",
-                "discrepancies",
-            ]
+        _words("archive publications publication reports pgecons"),
+    ),
+    Page(
+        _("Discrepancies"),
+        "archive-discrepancies",
+        _("where publications contradict themselves"),
+        _words(
+            "discrepancies discrepancy contradict contradicts contradiction contradictions "
+            "misprint misprints reports publications"
         ),
+    ),
+    Page(
+        _("Topics"),
+        "topic-list",
+        _("what people ask about PostgreSQL's performance, and what is known"),
+        _words("topics topic questions answers overview"),
+    ),
+    Page(
+        _("Bring your load"),
+        "load-new",
+        _("your own statements on every version"),
+        _words("own load loads statements queries log dump upgrade bring measure"),
+    ),
+    Page(
+        _("Help"),
+        "help",
+        _("what the words mean, how sure a verdict is, and who sees what"),
+        _words(
+            "help glossary words terms campaign cell run certificate doubtful invalid series "
+            "line change interval sure verdict verdicts certain private see sees rights feed"
+        ),
+    ),
+    Page(
+        _("Runs"),
+        "run-list",
+        _("each execution: waiting, failed, invalid"),
+        _words("runs run failed failures invalid doubtful waiting queue"),
     ),
     Page(
         _("Servers"),

@@ -110,6 +110,14 @@ KEPT_BACK = (
     ("inserts logical replication", ("wg1-2017-7-10",)),
     ("regression", ("changes",)),
     ("upgrade", ("versions",)),
+    ("Why is my build red", ("changes",)),
+    ("feed", ("changes", "help")),
+    ("Where do reports contradict", ("discrepancies",)),
+    ("own statements", ("new",)),
+    ("What is a campaign", ("help",)),
+    ("How sure are verdicts", ("help",)),
+    ("Who sees what is private", ("help",)),
+    ("What failed", ("runs",)),
 )
 
 
@@ -122,7 +130,7 @@ def first_three(client, words):
     ]
 
 
-@pytest.mark.parametrize(("searches", "least"), [(SEARCHES, 31), (KEPT_BACK, 7)])
+@pytest.mark.parametrize(("searches", "least"), [(SEARCHES, 31), (KEPT_BACK, 15)])
 def test_the_wanted_page_is_among_the_first_three(
     client, whole_archive, searches, least
 ):
