@@ -29,12 +29,13 @@ class Expected:
     """Half widths of whole runs and of slices, as shares (0.45 is ±45 %).
 
     `seconds` are the recorded ones that say so; 0: nothing was recorded, and these are figures of
-    another machine.
+    another machine. Unless `knows_runs`, the figure of whole runs is that of another machine.
     """
 
     runs: float
     slices: float
     seconds: int
+    knows_runs: bool = True
 
     @property
     def prefers_slices(self) -> bool:
@@ -55,15 +56,19 @@ def expected(
     """
     several = [logs for logs in cells if len(logs) > 1]
     freedom = sum(len(logs) - 1 for logs in several)
-    is_known = freedom >= LEAST_FREEDOM and len(pairs) >= LEAST_PAIRS
+    is_known = len(pairs) >= LEAST_PAIRS
+    knows_runs = is_known and freedom >= LEAST_FREEDOM
     of_runs, of_pairs = USUAL_OF_RUNS, USUAL_OF_PAIRS
     if is_known:
+        of_pairs = spread(np.array(pairs))
+    if knows_runs:
         squares = sum((len(logs) - 1) * statistics.variance(logs) for logs in several)
-        of_runs, of_pairs = math.sqrt(squares / freedom), spread(np.array(pairs))
+        of_runs = math.sqrt(squares / freedom)
     return Expected(
         _half_width(of_runs * math.sqrt(2 / max(repeats, 2)), 2 * max(repeats, 2) - 2),
         _half_width(of_pairs / math.sqrt(max(rounds, 2)), max(rounds, 2) - 1),
         len(pairs) if is_known else 0,
+        knows_runs,
     )
 
 

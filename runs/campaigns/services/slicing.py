@@ -111,7 +111,7 @@ def _of_memory(server_part: Part) -> Iterator[Problem]:
 def expected(draft: Draft) -> Expected | None:
     """What whole runs and slices would show of two conditions in the time that the draft asks for.
 
-    None for a scenario that offers no slices. Three queries.
+    None for a scenario that offers no slices. Five queries.
     """
     scenario = registry.get(draft.scenario, draft.levels)
     if not scenario.offers_slices or not draft.parameters.get("duration"):

@@ -1,7 +1,9 @@
 """What was recorded second by second on a server, and how its runs scatter: for new designs."""
 
 import math
+import statistics
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 
 from runs.analysis.designs import Expected, expected
@@ -16,16 +18,17 @@ SKIPPED = 1
 
 
 def expected_on(server: Server, metric: str, *, repeats: int, rounds: int) -> Expected:
-    """What whole runs and slices would show on the server. Three queries."""
+    """What whole runs and slices would show on the server. Five queries."""
     measured = Run.objects.filter(
         server=server,
         origin=Origin.EXECUTED,
         state__in=Run.WITH_RESULT,
         hardware=server.hardware_id,
-        campaign__slice_seconds=None,
         campaign__treatment={},
-    )
-    newest = list(measured.order_by("-pk").values_list("pk", flat=True)[:NEWEST])
+    ).order_by("-pk")
+    whole = measured.filter(campaign__slice_seconds=None)
+    in_turn = measured.filter(campaign__slice_seconds__isnull=False)
+    newest = list(whole.values_list("pk", flat=True)[:NEWEST])
     values = Measurement.objects.filter(
         run__in=newest, metric__name=metric, value__gt=0
     )
@@ -41,4 +44,28 @@ def expected_on(server: Server, metric: str, *, repeats: int, rounds: int) -> Ex
         for before, after in pairwise(rates[SKIPPED:])
         if before and after
     ]
+    pairs += _pairs_of_slices(list(in_turn.values_list("pk", flat=True)[:NEWEST]))
     return expected(cells.values(), pairs, repeats=repeats, rounds=rounds)
+
+
+def _pairs_of_slices(runs: Sequence[int]) -> list[float]:
+    """How two runs of a round differ from slice to slice, beside what they differ by in all."""
+    rates_of: dict[tuple[int, int], list[list[float | None]]] = defaultdict(list)
+    slices = Series.objects.filter(
+        run__in=runs, name=known_metrics.SLICE_TPS.name
+    ).order_by("run")
+    rows = slices.values_list("run__campaign", "run__repeat", "values")
+    for campaign, repeat, rates in rows:
+        rates_of[campaign, repeat].append(rates)
+    pairs: list[float] = []
+    for of_round in rates_of.values():
+        for one, other in pairwise(of_round):
+            logs = [
+                math.log(rate / other_rate)
+                for rate, other_rate in zip(one, other, strict=False)
+                if rate and other_rate
+            ]
+            if len(logs) > 1:
+                middle = statistics.median(logs)
+                pairs += [log - middle for log in logs]
+    return pairs

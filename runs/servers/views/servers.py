@@ -16,7 +16,7 @@ from runs.access.selectors import projects
 from runs.access.selectors.permission_table import Right
 from runs.campaigns.selectors import waiting
 from runs.campaigns.views.campaigns import chosen_servers, form_of
-from runs.cells.selectors import noise
+from runs.cells.selectors import noise, recorded_seconds
 from runs.charts.figure import Figure
 from runs.charts.machine_speed import machine_speed_chart
 from runs.execution.machine import privileged
@@ -97,6 +97,8 @@ NEWEST = 10
 LEAST_MOMENTS = 2
 # For which the smallest difference is said that a server can show.
 SHOWN_REPEATS = 3
+# For which it is said in place of that where only slices were measured: 36 of 1 s.
+SHOWN_ROUNDS = 36
 
 
 @addresses.page("server-list")
@@ -149,6 +151,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "unserved": waiting.of_site(server),
         "fitness": _fitness_of(server, request),
         "smallest": 100 * (floor.can_show(SHOWN_REPEATS) or 0) if floor else None,
+        "in_turn": _shown_in_turn(server) if floor is None else None,
         "twins": list(shared_machines.twins_of(server)),
         "alike": list(shared_machines.alike(server)),
         "check": server_selectors.last_of(server),
@@ -174,6 +177,14 @@ def _speed_figure(server: Server, request: HttpRequest) -> Figure | None:
         y_title=_("speed against the usual, %"),
         x_title=_("end of the run"),
     )
+
+
+def _shown_in_turn(server: Server) -> float | None:
+    """The difference, in percent, that slices show; None where nothing was recorded."""
+    shown = recorded_seconds.expected_on(
+        server, known_metrics.TPS.name, repeats=SHOWN_REPEATS, rounds=SHOWN_ROUNDS
+    )
+    return 100 * shown.slices if shown.seconds else None
 
 
 def _fitness_of(server: Server, request: HttpRequest) -> Fitness | None:

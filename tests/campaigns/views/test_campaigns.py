@@ -941,6 +941,33 @@ def test_whole_runs_are_proposed_where_they_scatter_less_than_seconds(
     assert "that were recorded on this server" in text
 
 
+def test_what_slices_have_shown_is_known_before_whole_runs_were_repeated(
+    member, ready_server
+):
+    """Both sides drift alike by tens of percent; from slice to slice they differ by 2 %."""
+    campaign = factories.campaign("turns", on=ready_server, repeats=3)
+    Campaign.objects.filter(pk=campaign.pk).update(slice_seconds=1)
+    campaign.runs.update(hardware=ready_server.hardware)
+    for number, run in enumerate(campaign.runs.order_by("pk")):
+        factories.finish(run, tps=1000)
+        rates = [
+            (1000 + 100 * (number % 2))
+            * (1 + 0.3 * (-1) ** second)
+            * (1 + 0.01 * (-1) ** (number + second // 2))
+            for second in range(30)
+        ]
+        run.series.create(name="slice_tps", interval=1, values=rates)
+
+    text = estimated(member)
+    server = " ".join(member.get("/servers/db1/").content.decode().split())
+
+    assert IN_SLICES in text
+    assert "how whole runs scatter here is not known yet" in text
+    shown = float(re.search(r"slices in turn show ±([\d.]+)", text)[1])
+    assert shown < 3
+    assert "In 36 slices of a second" in server
+
+
 def test_a_scenario_that_is_not_steady_offers_no_slices(member, ready_server):
     page = member.get("/campaigns/new/?scenario=long-run-stability").content.decode()
 

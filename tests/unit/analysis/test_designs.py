@@ -32,10 +32,18 @@ def test_where_runs_scatter_less_than_seconds_they_are_preferred():
     assert not shown.prefers_slices
 
 
-@pytest.mark.parametrize(("runs", "pairs"), [(4, 500), (20, LEAST_PAIRS - 1), (0, 0)])
+@pytest.mark.parametrize(("runs", "pairs"), [(20, LEAST_PAIRS - 1), (0, 0)])
 def test_without_records_the_figures_are_those_of_a_shared_machine(runs, pairs):
     shown = expected([logs(0.2, runs)], logs(0.1, pairs), repeats=6, rounds=36)
 
     assert shown.seconds == 0
     assert shown.runs > 0.4 > 0.12 > shown.slices
     assert shown.prefers_slices
+
+
+def test_seconds_say_what_slices_show_before_whole_runs_were_repeated():
+    shown = expected([logs(0.2, 4)], logs(0.02, 500), repeats=6, rounds=36)
+
+    assert (shown.seconds, shown.knows_runs) == (500, False)
+    assert shown.slices == pytest.approx(math.expm1(2.030 * 0.02 / 6), rel=0.1)
+    assert shown.runs > 0.4
