@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override
 
 from runs.analysis.inference.cells import CellValue
+from runs.analysis.inference.verdicts import MORE
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.selectors import grids
 from runs.campaigns.selectors.grids import Grid, Measured
@@ -37,8 +38,6 @@ from runs.shared.caching import NEVER, Versions
 from runs.templatetags.components import without_indents
 
 TITLES = {VERSION: _("Version"), STEPS: _("Version to version")}
-# More rounds than these are offered by nobody at once.
-MOST_OFFERED = 20
 # The pages of the table that control makes at once: the verdicts of all are made for one.
 PAGES_AT_ONCE = 20
 
@@ -277,17 +276,12 @@ def _switch(results: Found, query: QueryDict) -> list[tuple[str, str, bool]]:
 
 
 def more_rounds(campaign: Campaign, rows: Sequence[RatioRow]) -> int | None:
-    """How many rounds the button offers: enough for each row that is within reach."""
-    missing = [row.comparison.more_rounds for row in rows if row.comparison.more_rounds]
-    if (
-        not missing
-        or campaign.state in Campaign.LIVE
-        or campaign.origin != Origin.EXECUTED
-    ):
+    """How many rounds the button offers: as many as the rows say what they can show."""
+    is_open = any(row.comparison.more_rounds for row in rows)
+    is_at_work = campaign.state in Campaign.LIVE
+    if not is_open or is_at_work or campaign.origin != Origin.EXECUTED:
         return None
-    return max(
-        (number for number in missing if number <= MOST_OFFERED), default=MOST_OFFERED
-    )
+    return MORE
 
 
 def _has_history(campaign: Campaign) -> bool:
