@@ -13,25 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchlab import celery_worker
+
 ROOT = Path(__file__).resolve().parents[1]
-CELERY = (
-    "-m",
-    "celery",
-    "-A",
-    "benchlab",
-    "worker",
-    "--queues",
-    "runs",
-    "--pool",
-    "threads",
-    "--concurrency",
-    "500",
-    "--without-heartbeat",
-    "--without-gossip",
-    "--without-mingle",
-    "--loglevel",
-    "info",
-)
 
 
 def main() -> int:
@@ -59,7 +43,8 @@ def _check_and_work(*, starts: bool) -> int:
         return status
     sys.stdout.flush()
     os.chdir(ROOT)
-    return os.execv(sys.executable, [sys.executable, *CELERY])  # noqa: S606 - in place of this one
+    worker = celery_worker.arguments(queue="runs", threads=celery_worker.HELD_RUNS)
+    return os.execv(sys.executable, [sys.executable, *worker])  # noqa: S606 - in place of this one
 
 
 def _manage(*arguments: str) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 from cryptography.fernet import Fernet
 
+from benchlab import celery_worker
 from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.binaries import postgresql_binaries, redis_server
 from benchlab.embedded.descendants import Ending, become_subreaper, reap_adopted
@@ -43,10 +44,8 @@ from benchlab.embedded.target import EmbeddedTarget
 from benchlab.lab import folders
 
 WEB_PATIENCE = 60.0
-# A held run waits for its target: it costs two threads.
 # BENCHLAB_DATABASE_POOL is 6 by default.
 CONTROL_THREADS = 6
-HELD_RUNS = 500
 # Short enough for Ctrl-C: a run goes on from its folder on the target, so a worker may be cut off.
 ENDS = ((SIGTERM, 4.0), (SIGQUIT, 2.0))
 # With less, `/readyz` says that the disk is full.
@@ -347,28 +346,15 @@ class Instance:
             "worker",
             *(f"worker-{number}" for number in range(2, self.options.workers + 1)),
         ]
-        return [self._celery(name, queue="runs", threads=HELD_RUNS) for name in names]
+        return [
+            self._celery(name, queue="runs", threads=celery_worker.HELD_RUNS)
+            for name in names
+        ]
 
     def _celery(self, name: str, *, queue: str, threads: int) -> Program:
         return self._program(
             name,
-            "-m",
-            "celery",
-            "-A",
-            "benchlab",
-            "worker",
-            "--queues",
-            queue,
-            "--pool",
-            "threads",
-            "--concurrency",
-            str(threads),
-            # Workers say nothing to each other: PostgreSQL has the queue.
-            "--without-heartbeat",
-            "--without-gossip",
-            "--without-mingle",
-            "--loglevel",
-            "info",
+            *celery_worker.arguments(queue=queue, threads=threads),
             "--hostname",
             f"{name}-{self.options.port}@%h",
         )
