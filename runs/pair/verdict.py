@@ -42,14 +42,8 @@ class PairAnswer:
         """The whole, in a sentence."""
         sized = size(self.found)
         name = self.figures.name
-        if self.found.verdict == "same":
-            return f"{name}: head and base are the same, {sized}."
-        if self.found.verdict in ("faster", "slower") and sized.endswith(
-            self.found.verdict
-        ):
-            return f"{name}: head is {sized} than base."
-        if self.found.is_proven:
-            return f"{name}: head is {self.found.verdict} than base, {sized}."
+        if words := decided(self.found, head="head", base="base"):
+            return f"{name}: {words}."
         if self.found.verdict == "undecided":
             return f"{name}: undecided whether head differs from base: {sized}."
         if self.found.verdict == "too_few_runs":
@@ -68,6 +62,18 @@ class PairAnswer:
     def exit_code(self) -> int:
         """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
         return EXITS.get(self.found.verdict, 0)
+
+
+def decided(found: Inference, *, head: str, base: str) -> str:
+    """Which way and by how much, where that is decided; else empty."""
+    sized = size(found)
+    if found.verdict == "same":
+        return f"{head} and {base} are the same, {sized}"
+    if found.is_proven and sized.endswith(found.verdict):
+        return f"{head} is {sized} than {base}"
+    if found.is_proven:
+        return f"{head} is {found.verdict} than {base}, {sized}"
+    return ""
 
 
 def answer(

@@ -57,7 +57,7 @@ from runs.pair.command import (
 )
 from runs.pair.figures import Figures, FiguresDiffer, read
 from runs.pair.measuring import CommandFailed, Execution, OutOfTime, Rounds, execute
-from runs.pair.verdict import CAMPAIGN, EXITS, cell
+from runs.pair.verdict import CAMPAIGN, EXITS, cell, decided
 from runs.tools.adapter import UnreadableOutput
 
 _RANGE = re.compile(r"(\d{1,2}(?:\.\d)?)\.\.(\d{1,2}(?:\.\d)?)")
@@ -108,17 +108,12 @@ class Step:
     @property
     def sentence(self) -> str:
         """Which way, and by how much."""
-        sized = size(self.found)
-        if self.found.verdict == "same":
-            return f"PostgreSQL {self.head} and {self.base} are the same, {sized}"
-        if self.found.is_proven and sized.endswith(self.found.verdict):
-            return f"PostgreSQL {self.head} is {sized} than {self.base}"
-        if self.found.is_proven:
-            verdict = self.found.verdict
-            return f"PostgreSQL {self.head} is {verdict} than {self.base}, {sized}"
+        head = f"PostgreSQL {self.head}"
+        if words := decided(self.found, head=head, base=self.base):
+            return words
         if self.found.verdict == "undecided":
-            return f"PostgreSQL {self.head} against {self.base} is undecided, {sized}"
-        return f"PostgreSQL {self.head} against {self.base}: no verdict"
+            return f"{head} against {self.base} is undecided, {size(self.found)}"
+        return f"{head} against {self.base}: no verdict"
 
 
 @dataclass(frozen=True)
@@ -395,9 +390,9 @@ def as_json(found: VersionsAnswer, order: Order) -> str:
 
 
 def _interval(step: Step) -> str:
-    if step.found.low is None or step.found.high is None:
-        return step.found.verdict.replace("_", " ")
     verdict = step.found.verdict.replace("_", " ")
+    if step.found.low is None or step.found.high is None:
+        return verdict
     return f"{step.found.low:.3f} to {step.found.high:.3f}, {verdict}"
 
 
