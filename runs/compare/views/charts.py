@@ -5,7 +5,6 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
 from runs.access import addresses
-from runs.access.selectors import projects
 from runs.campaigns.selectors import answers as campaign_answers
 from runs.cells.selectors.metrics import metric_title
 from runs.charts import framed
@@ -16,7 +15,11 @@ from runs.compare.selectors.address.state import CompareState
 from runs.compare.selectors.answers import ComparisonAnswer
 from runs.compare.selectors.describe import series_labels
 from runs.compare.selectors.describe.series_labels import Wording
-from runs.compare.selectors.judge.comparisons import ComparedPage, compared
+from runs.compare.selectors.judge.comparisons import (
+    ComparedPage,
+    compared,
+    seen_campaigns,
+)
 from runs.compare.views import figures
 from runs.models import Campaign
 from runs.shared import caching, chart_files, embedding
@@ -30,18 +33,14 @@ FOREST = "forest"
 def compare_chart(request: HttpRequest, form: str) -> HttpResponseBase:
     """The charts of the comparison that the address says; `chart=forest` is that of the ratios."""
     state, _faults = compare_state.read(request.GET)
-    slugs = {key.slug for key in state.series}
-    named_campaigns = Campaign.objects.filter(slug__in=slugs).order_by("pk")
-    campaigns = tuple(
-        projects.visible(named_campaigns, to=request.user).values_list("pk", flat=True)
-    )
+    campaigns = seen_campaigns(state, to=request.user)
     is_forest = request.GET.get("chart") == FOREST
     versions = caching.versions(campaigns) if campaigns else caching.NEVER
 
     def make() -> ChartFile | None:
         if not campaigns:
             return None
-        words = series_labels.wording(slugs)
+        words = series_labels.wording({key.slug for key in state.series})
         page = compared(state, reader=request.user, wording=words, seen=campaigns)
         return _drawn(page, words, is_forest=is_forest)
 

@@ -31,7 +31,7 @@ from runs.compare.selectors.answers import AnswerRow
 from runs.compare.selectors.describe import series_labels
 from runs.compare.selectors.describe.series_labels import spoken_level
 from runs.compare.selectors.judge.cells import ComparedCells, Side, compared_cells
-from runs.compare.selectors.judge.comparisons import compared
+from runs.compare.selectors.judge.comparisons import compared, seen_campaigns
 from runs.compare.services import compare as comparisons
 from runs.compare.views import page as compare_page
 from runs.compare.views import report as compare_exports
@@ -292,10 +292,7 @@ def _kept(state: CompareState, reader: User | AnonymousUser) -> KeptComparison:
     if not state.series:
         return KeptComparison()
     may_queue = permissions.may_act(reader, "bisection-new")
-    slugs = frozenset(key.slug for key in state.series)
-    named_campaigns = Campaign.objects.filter(slug__in=slugs).order_by()
-    visible_campaigns = projects.visible(named_campaigns, to=reader)
-    campaigns = tuple(visible_campaigns.values_list("pk", flat=True))
+    campaigns = seen_campaigns(state, to=reader)
     versions = caching.versions(campaigns) if campaigns else caching.NEVER
     members = caching.answer(
         (state, may_queue),

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any
 
+from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
 from runs.analysis.inference import PROVEN, Inference, Verdict
 from runs.analysis.inference.cells import CellValue
@@ -28,6 +29,7 @@ from runs.compare.selectors.judge.judging import Judge
 from runs.compare.selectors.load import series as series_selectors
 from runs.compare.selectors.load.series import Loaded, Series, SeriesCell
 from runs.grouping import by_key
+from runs.models import Campaign
 
 MIRRORED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
 
@@ -149,6 +151,13 @@ class ComparedPage:
     def label(self, one_series: Series) -> str:
         """The label of a series."""
         return self.labels[self.loaded.series.index(one_series)]
+
+
+def seen_campaigns(state: CompareState, *, to: Reader) -> tuple[int, ...]:
+    """The keys of the campaigns of a state that a reader may see, in their order."""
+    slugs = {key.slug for key in state.series}
+    named_campaigns = Campaign.objects.filter(slug__in=slugs).order_by("pk")
+    return tuple(projects.visible(named_campaigns, to=to).values_list("pk", flat=True))
 
 
 def compared(
