@@ -168,28 +168,33 @@ def upload_new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "uploads/new.html", context)
     if not form.is_valid():
-        form.keep_text()
-        return render(request, "uploads/new.html", context)
+        return _form_again(request, form)
     fields = form.cleaned_data
     permissions.require(user, Right.UPLOAD, fields["project"])
     if fields["tool"].startswith(PEER):
         return _import(request, form, context)
     reading = _read(form, lambda reader: _reading(reader, fields))
     if reading is None:
-        form.keep_text()
-        return render(request, "uploads/new.html", context, status=_status(form))
+        return _form_again(request, form, status=_status(form))
     fields["campaign"] = fields["campaign"] or reading.tool_name.replace("_", "-")
     levels, faults = _placed(fields, reading)
     for fault in faults:
         form.add_error("version", fault.message)
     if faults:
-        form.keep_text()
-        return render(request, "uploads/new.html", context)
+        return _form_again(request, form)
     if "store" in request.POST:
         return _store(request, fields, reading, levels)
     context["tool"] = foreign.tools()[reading.tool_name]
     context |= {"reading": reading, "levels": levels, "again": _again(fields)}
     return render(request, "uploads/new.html", context)
+
+
+def _form_again(
+    request: HttpRequest, form: UploadForm, *, status: int = 200
+) -> HttpResponse:
+    """The form with its faults, and with what it was given."""
+    form.keep_text()
+    return render(request, "uploads/new.html", {"form": form}, status=status)
 
 
 def _reading(reader: foreign.Reader, form_fields: Mapping[str, Any]) -> Reading:

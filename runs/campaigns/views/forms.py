@@ -35,7 +35,6 @@ from runs.workloads.selectors import workloads
 DIGITS = 10  # a key has fewer
 # Fields that are those of a draft.
 # Slices where they are possible and show more, decided when the campaign is queued.
-AUTOMATIC = treatment_fields.AUTOMATIC
 SAME = (
     "title",
     "scenario",
@@ -396,7 +395,7 @@ class CampaignForm(treatment_fields.TreatmentFields):
             for factor in self.common
             if fields[factor.name]
         }
-        is_automatic = fields["slice_seconds"] == AUTOMATIC
+        is_automatic = fields["slice_seconds"] == treatment_fields.AUTOMATIC
         draft = Draft(
             **{name: fields[name] for name in SAME if name != "slice_seconds"},
             slice_seconds=None if is_automatic else fields["slice_seconds"],
@@ -420,7 +419,7 @@ class CampaignForm(treatment_fields.TreatmentFields):
     def propose_slices(self) -> None:
         """Leave the choice between whole runs and slices to what this server has shown."""
         if self.definition.offers_slices:
-            self.initial["slice_seconds"] = AUTOMATIC
+            self.initial["slice_seconds"] = treatment_fields.AUTOMATIC
 
     def _configurations(
         self, fields: Mapping[str, Any]
