@@ -4,7 +4,7 @@ Of an executed campaign the sentence of its ratios, of uploads with commits that
 of a printed table its conclusion.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -15,6 +15,8 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import PROVEN, Inference, Verdict, overall
 from runs.archive.selectors import answers as printed_answers
 from runs.archive.selectors import conclusions
+from runs.campaigns.selectors import campaigns as campaign_selectors
+from runs.campaigns.selectors.campaigns import CampaignRow
 from runs.cells.selectors import factor_names, metrics
 from runs.compare.selectors.describe import summary
 from runs.compare.selectors.describe.verdict_words import (
@@ -323,3 +325,27 @@ def dates_of(campaigns: Collection[Campaign]) -> dict[int, Dates]:
         else Dates(first, last)
         for key, first, last in moments
     }
+
+
+@dataclass(frozen=True)
+class ListedCampaign:
+    """A campaign in a list: how it stands, what it answers, and when its data are of."""
+
+    row: CampaignRow
+    answer: CampaignAnswer | None
+    dates: Dates | None
+
+
+def listed_campaigns(campaigns: Iterable[Campaign]) -> list[ListedCampaign]:
+    """These campaigns as every list of them shows them, in the same order."""
+    return answered_rows(campaign_selectors.rows(campaigns))
+
+
+def answered_rows(rows: Sequence[CampaignRow]) -> list[ListedCampaign]:
+    """The same of campaigns whose runs are counted already."""
+    campaigns = [row.campaign for row in rows]
+    answer_of, dates = of_list(campaigns), dates_of(campaigns)
+    return [
+        ListedCampaign(row, answer_of.get(row.campaign.pk), dates.get(row.campaign.pk))
+        for row in rows
+    ]

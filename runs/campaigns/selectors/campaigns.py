@@ -120,25 +120,11 @@ def unpublished() -> QuerySet[Campaign]:
     return listed().exclude(origin=Origin.PUBLISHED)
 
 
-# What a line of the first page says of a campaign.
-_LINE = (
-    "slug",
-    "title",
-    "title_ja",
-    "scenario__title",
-    "origin",
-    "state",
-    "paused_at",
-    "created_at",
-    "year",
-)
-
-
 def recent_and_finished(*, limit: int, to: Reader) -> tuple[list[CampaignRow], int]:
     """The newest campaigns, without published ones, and how many runs of all that were executed
     here have finished: for the first page. Two queries.
     """
-    newest = list(projects.newest(unpublished().only(*_LINE), to=to, number=limit))
+    newest = list(projects.newest(unpublished(), to=to, number=limit))
     counts = run_counts([*(campaign.pk for campaign in newest), EXECUTED_HERE])
     executed = counts[EXECUTED_HERE].get(Run.State.FINISHED, 0)
     return [CampaignRow(campaign, counts[campaign.pk]) for campaign in newest], executed

@@ -1,7 +1,6 @@
 """Campaigns: the list, the form with its estimate, the live page, and cancelling."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -27,8 +26,6 @@ from runs.archive.views import page as published_page
 from runs.campaigns.filters import CampaignFilters
 from runs.campaigns.selectors import answers
 from runs.campaigns.selectors import campaigns as campaign_selectors
-from runs.campaigns.selectors.answers import CampaignAnswer, Dates
-from runs.campaigns.selectors.campaigns import CampaignRow
 from runs.campaigns.services import campaigns, designs, estimates, slicing
 from runs.campaigns.services.designs import Design, DesignCell
 from runs.campaigns.services.drafts import Draft
@@ -171,26 +168,9 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
         "origins": Origin.choices,
         "filters": filters,
         "page": page,
-        "campaigns": _answered(page.rows),
+        "campaigns": answers.listed_campaigns(page.rows),
     }
     return render(request, "campaigns/list.html", context)
-
-
-@dataclass(frozen=True)
-class Answered:
-    """A campaign in the list: how it stands, what it answers, and when its data are of."""
-
-    row: CampaignRow
-    answer: CampaignAnswer | None
-    dates: Dates | None
-
-
-def _answered(campaigns: Sequence[Campaign]) -> list[Answered]:
-    known, dates = answers.of_list(campaigns), answers.dates_of(campaigns)
-    return [
-        Answered(row, known.get(row.campaign.pk), dates.get(row.campaign.pk))
-        for row in campaign_selectors.rows(campaigns)
-    ]
 
 
 @addresses.form("campaign-new", Right.QUEUE)

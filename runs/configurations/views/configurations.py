@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.access import addresses
 from runs.access.selectors.permission_table import Right
+from runs.campaigns.selectors import answers
 from runs.configurations.filters import ConfigurationFilters
 from runs.configurations.selectors import configurations as selectors
 from runs.configurations.services import configurations
@@ -58,8 +59,10 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "own_major": own_major,
         "majors": OFFERED_MAJORS,
         "meanings": configuration_page.meanings(configuration),
-        "campaigns": selectors.used_by(
-            configuration, to=request.user, limit=pages.MOST_CAMPAIGNS
+        "campaigns": answers.answered_rows(
+            selectors.used_by(
+                configuration, to=request.user, limit=pages.MOST_CAMPAIGNS
+            )
         ),
         "past": configuration_page.past(list(selectors.history(configuration))),
         "is_own": configuration.origin == Configuration.Origin.OWN,

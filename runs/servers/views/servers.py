@@ -14,7 +14,7 @@ from django.views.decorators.vary import vary_on_headers
 from runs.access import addresses
 from runs.access.selectors import projects
 from runs.access.selectors.permission_table import Right
-from runs.campaigns.selectors import waiting
+from runs.campaigns.selectors import answers, waiting
 from runs.campaigns.views.campaigns import chosen_servers, form_of
 from runs.cells.selectors import noise, recorded_seconds
 from runs.charts.figure import Figure
@@ -305,8 +305,10 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
         ),
         "is_noise_doubted": floor is None
         and noise.is_doubted_of(hardware, known_metrics.TPS.name, to=request.user),
-        "campaigns": hardware_selectors.used_by(
-            hardware, to=request.user, limit=pages.MOST_CAMPAIGNS
+        "campaigns": answers.answered_rows(
+            hardware_selectors.used_by(
+                hardware, to=request.user, limit=pages.MOST_CAMPAIGNS
+            )
         ),
     }
     return render(request, "servers/hardware/detail.html", context)

@@ -5,7 +5,7 @@ from django.shortcuts import render
 
 from runs.access import addresses
 from runs.access.selectors import projects
-from runs.campaigns.selectors import campaigns
+from runs.campaigns.selectors import answers, campaigns
 from runs.scenarios import registry
 from runs.shared.pages import or_404
 
@@ -28,7 +28,7 @@ def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
     scenario_campaigns = campaigns.listed().filter(scenario__slug=slug)
     context = {
         "scenario": scenario,
-        "campaigns": campaigns.rows(
+        "campaigns": answers.listed_campaigns(
             projects.visible(scenario_campaigns, to=request.user)[:NEWEST]
         ),
     }

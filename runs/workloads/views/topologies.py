@@ -4,6 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from runs.access import addresses
+from runs.campaigns.selectors import answers
 from runs.shared import pages
 from runs.workloads.filters import TopologyFilters
 from runs.workloads.selectors import topologies as selectors
@@ -32,8 +33,8 @@ def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "row": row,
         "topology": topology,
-        "campaigns": selectors.used_by(
-            topology, to=request.user, limit=pages.MOST_CAMPAIGNS
+        "campaigns": answers.answered_rows(
+            selectors.used_by(topology, to=request.user, limit=pages.MOST_CAMPAIGNS)
         ),
     }
     return render(request, "workloads/topologies/detail.html", context)

@@ -393,5 +393,5 @@ def test_the_lists_queries_do_not_grow(
 def test_a_pages_queries_do_not_grow(client, apart, number, django_assert_num_queries):
     for _each in range(number):
         factories.campaign(topology=apart, repeats=0)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         client.get(f"/topologies/{apart.slug}/")
