@@ -1,7 +1,7 @@
 """How numbers, times and stored English words are written: by pages, reports, mails and charts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from math import floor, isfinite, log10
 from typing import Any
@@ -138,6 +138,16 @@ def change(value: float | None) -> str:
         return "–"
     text = f"{(value - 1) * 100:+.1f} %"
     return text[1:] if text[1:] == "0.0 %" else text
+
+
+def change_range(ratios: Iterable[float]) -> str:
+    """Several ratios as changes, from the least to the greatest: -1.9 to +2.2 %."""
+    low, *others = sorted(ratios)
+    texts = [change(low), change(others[-1] if others else low)]
+    if texts[0] == texts[1]:
+        return texts[0]
+    ends = {"low": texts[0].removesuffix(" %"), "high": texts[1]}
+    return gettext("%(low)s to %(high)s") % ends
 
 
 def percent(value: float | None) -> str:

@@ -21,10 +21,12 @@ STATES = version_answers.RANK
 
 
 class StepSerializer(serializers.Serializer[Step]):
-    """From one version to another: what is said first, and who says so.
+    """From one version to another: what is said, and who says so.
 
     `state` is `decided` (tested), `printed` (a publication without the spread), `undecided`,
-    `words` (printed as a picture) or `unknown`. `ratio` is head / base.
+    `words` (printed as a picture) or `unknown`. `ratio` is head / base, by what is
+    surest and newest. Where several tables print it and nothing was tested, `printed_ratios` has
+    each one's, and `short` says from the least to the greatest.
     """
 
     base = serializers.CharField()
@@ -43,6 +45,8 @@ class StepSerializer(serializers.Serializer[Step]):
     clients = serializers.IntegerField(
         source="best.clients", allow_null=True, default=None
     )
+    printed_ratios = serializers.ListField(child=serializers.FloatField())
+    short = serializers.CharField()
     basis = serializers.CharField()
     campaign = serializers.CharField(
         source="campaign.slug", allow_null=True, default=None

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -119,6 +119,21 @@ class Step:
         return self.evidence[0] if self.evidence else None
 
     @property
+    def printed(self) -> tuple[Evidence, ...]:
+        """Where print is all there is, and several tables print it: none of them is the answer."""
+        if self.state != "printed":
+            return ()
+        tables = tuple(
+            evidence for evidence in self.evidence if evidence.state == "printed"
+        )
+        return tables if len(tables) > 1 else ()
+
+    @property
+    def printed_ratios(self) -> list[float]:
+        """Of several tables that print it, the ratio of each, head by base."""
+        return [evidence.found.ratio or 1 for evidence in self.printed]
+
+    @property
     def state(self) -> State:
         """How much is known."""
         if self.best is not None:
@@ -146,17 +161,28 @@ class Step:
             return _("in words") if self.pictures else "?"
         if self.state == "undecided":
             return _("too noisy to tell")
+        if self.printed:
+            return formats.change_range(self.printed_ratios)
         return formats.change(self.best.found.ratio)
 
     @property
     def basis(self) -> str:
         """Who says so; else that nobody does."""
+        if self.printed:
+            text = _("%(number)d printed tables · not tested")
+            return text % {"number": len(self.printed)}
         if self.best is not None:
             tested = _("not tested") if self.state == "printed" else ""
             return " · ".join(filter(None, (self.best.basis, tested)))
         if self.pictures:
             return _("published as a picture, without numbers")
         return _("nobody has measured it")
+
+    @property
+    def printed_words(self) -> dict[str, Any]:
+        """How many tables print it, and from the least to the greatest."""
+        size_of_all = printed_size(self.printed_ratios, "higher")
+        return {"number": len(self.printed), "size": size_of_all}
 
     @property
     def part(self) -> str:
@@ -167,6 +193,9 @@ class Step:
                 _("%(head)s against %(base)s is printed as a picture, without numbers")
                 % names
             )
+        if self.printed:
+            text = _("%(head)s against %(base)s: %(size)s by %(number)d printed tables")
+            return text % (names | self.printed_words)
         found = self.best.found
         if self.state == "printed" and found.ratio:
             values = names | {"size": printed_size([found.ratio], "higher")}
@@ -254,26 +283,15 @@ class VersionAnswer:
         return self.whole.best is not None
 
     @property
-    def _several_printed(self) -> tuple[Evidence, ...]:
-        """Where print is all there is, and several tables print it: none of them is the answer."""
-        printed = tuple(
-            evidence for evidence in self.whole.evidence if evidence.state == "printed"
-        )
-        is_all = self.whole.state == "printed" and len(printed) > 1
-        return printed if is_all else ()
-
-    @property
     def sentence(self) -> str:
         """The title: the figure, or that there is none and what is known in between."""
         names = {"base": self.base, "head": self.head}
-        if self._several_printed:
-            ratios = [evidence.found.ratio or 1 for evidence in self._several_printed]
+        if self.whole.printed:
             text = _(
                 "PostgreSQL %(head)s against %(base)s: %(size)s by %(number)d printed tables; not "
                 "tested, as no spread is printed."
             )
-            size_of_all = printed_size(ratios, "higher")
-            return text % (names | {"number": len(ratios), "size": size_of_all})
+            return text % (names | self.whole.printed_words)
         if self.whole.best is not None:
             return self.whole.best.sentence
         if len(self.steps) == 1 and self.whole.state == "unknown":
@@ -294,6 +312,8 @@ class VersionAnswer:
         """The same in a few words."""
         if self.whole.best is None:
             return _("not measured")
+        if self.whole.printed:
+            return printed_size(self.whole.printed_ratios, "higher")
         return size(self.whole.best.found) or verdict_word(self.whole.best.found)
 
     @property
@@ -302,7 +322,7 @@ class VersionAnswer:
         others = tuple(
             _("%(where)s: %(sentence)s")
             % {"where": evidence.basis, "sentence": evidence.sentence}
-            for evidence in self.whole.evidence[0 if self._several_printed else 1 :]
+            for evidence in self.whole.evidence[0 if self.whole.printed else 1 :]
         )
         if self.is_known or len(self.steps) == 1:
             return others

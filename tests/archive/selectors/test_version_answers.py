@@ -116,6 +116,20 @@ def test_what_publications_say_otherwise_stands_beside_with_its_table(whole_arch
     assert len({evidence.basis for evidence in found.whole.evidence}) == 3
 
 
+def test_a_step_that_several_tables_print_says_from_the_least_to_the_greatest(
+    whole_archive,
+):
+    """The cell on the first page, and the title that is about the same step."""
+    several = [step for step in version_answers.steps(line()) if step.printed]
+    assert several
+    for step in several:
+        changes = [(ratio - 1) * 100 for ratio in step.printed_ratios]
+        for end in (min(changes), max(changes)):
+            assert f"{end:+.1f}" in step.short
+        assert f"{len(changes)} printed tables" in step.basis
+        assert f"{len(changes)} printed tables" in answer(step.base, step.head).sentence
+
+
 @pytest.mark.parametrize(("base", "head"), [("17", "13"), ("13", "13")])
 def test_backwards_is_the_question_without_a_choice(whole_archive, base, head):
     assert answer(base, head) == answer()

@@ -20,13 +20,13 @@ from django.utils.translation import gettext
 from runs.analysis.inference import PROVEN
 from runs.analysis.inference.verdicts import PRECEDENCE
 from runs.archive.selectors import version_line
+from runs.campaigns.selectors import answers as campaign_answers
 from runs.campaigns.selectors import campaigns
 from runs.campaigns.views import page as campaign_page
 from runs.compare.selectors.address import head_and_base
 from runs.compare.selectors.describe.verdict_words import NOT_PRINTED, VERDICTS, size
 from runs.compare.selectors.judge import gate
 from runs.compare.selectors.judge.ratios import ratios
-from runs.home.views import home
 from runs.models import (
     CacheVersion,
     Campaign,
@@ -837,7 +837,11 @@ def test_a_run_that_finishes_leaves_what_has_ended_as_it_is(
         return make
 
     monkeypatch.setattr(version_line, "material", noted(version_line.material))
-    monkeypatch.setattr(home, "ratios_of_executed", noted(home.ratios_of_executed))
+    monkeypatch.setattr(
+        campaign_answers,
+        "ratios_of_executed",
+        noted(campaign_answers.ratios_of_executed),
+    )
     forget()
     answers(client)
     client.get("/compare/?s=ended-0")
