@@ -68,7 +68,6 @@ OF_OUTPUT = frozenset(
     (
         "address_unknown",
         "data_not_sent",
-        "duet_incomplete",
         "facts_unknown",
         "fio_failed",
         "no_free_port",

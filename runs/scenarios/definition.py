@@ -194,15 +194,13 @@ class FurtherCluster:
     """A named cluster that a cell needs besides its own (`execution.plan.ClusterPlan`).
 
     Its settings are those of the campaign's configuration, and these; `role` is for display:
-    standby, foreign server, node. With `of_baseline` it has the installation, settings and initdb
-    options of the campaign's first installation at the same levels, whatever the cell's own is.
+    standby, foreign server, node.
     """
 
     name: str
     role: str
     origin: Origin
     settings: Mapping[str, str] = field(default_factory=dict)
-    of_baseline: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from runs.scenarios import (
     block_size,
     common_factors,
     cpu_cores,
-    duet,
     fixed_point_read,
     fixed_point_update,
     foreign_tables,
@@ -22,6 +21,7 @@ from runs.scenarios import (
     statements,
     storage_bandwidth,
     storage_placement,
+    withdrawn,
 )
 from runs.scenarios.definition import Level, Scenario
 from runs.scenarios.metrics import MONITORED
@@ -47,11 +47,12 @@ _SCENARIOS = {
         operating_systems.SCENARIO,
         storage_bandwidth.SCENARIO,
         storage_placement.SCENARIO,
-        duet.SCENARIO,
     )
 }
 # A page of their own queues these, and no form of a campaign.
 _APART = {scenario.slug: scenario for scenario in (statements.SCENARIO,)}
+# These are read, and queued by nothing.
+_WITHDRAWN = {scenario.slug: scenario for scenario in (withdrawn.DUET,)}
 
 
 def every() -> tuple[Scenario, ...]:
@@ -64,17 +65,22 @@ def runnable() -> tuple[Scenario, ...]:
     return (*every(), *_APART.values())
 
 
+def known() -> tuple[Scenario, ...]:
+    """These, and those that were withdrawn: whatever a campaign that was executed can be of."""
+    return (*runnable(), *_WITHDRAWN.values())
+
+
 def knows(slug: str) -> bool:
     """Whether there is a scenario of that slug."""
-    return slug in _SCENARIOS or slug in _APART
+    return any(slug in scenarios for scenarios in (_SCENARIOS, _APART, _WITHDRAWN))
 
 
 def get(slug: str, levels: Mapping[str, Iterable[Level]] | None = None) -> Scenario:
     """The scenario of that slug, widened by the common factors among a campaign's levels.
 
-    Raises KeyError for one that BenchLab cannot run.
+    Raises KeyError for one that BenchLab does not know.
     """
-    scenario = _APART.get(slug) or _SCENARIOS[slug]
+    scenario = _APART.get(slug) or _WITHDRAWN.get(slug) or _SCENARIOS[slug]
     return common_factors.widened(scenario, levels or {})
 
 
@@ -85,7 +91,7 @@ def of_cell(slug: str, levels: Mapping[str, Level]) -> Scenario:
 
 def metrics() -> dict[str, Metric]:
     """Every metric of every scenario and of the monitors, by name."""
-    measured = [metric for scenario in runnable() for metric in scenario.metrics]
+    measured = [metric for scenario in known() for metric in scenario.metrics]
     scenario_metrics = {metric.name: metric for metric in measured}
     further_metrics = (*MONITORED, known_metrics.BEHIND)
     return scenario_metrics | {metric.name: metric for metric in further_metrics}

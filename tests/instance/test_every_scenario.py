@@ -44,7 +44,7 @@ PLACES = {
     "block-size": "block-size-2012-load",
     "long-run-stability": "stability-8-2",
 }
-WITHOUT_PLACE = ("pgbench", "duet")
+WITHOUT_PLACE = ("pgbench",)
 
 
 def test_no_scenario_is_left_out():

@@ -93,7 +93,7 @@ def constant(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 def _choices() -> Mapping[tuple[str, str], str]:
     """The English titles of the named levels of all scenarios, where one name has one title."""
     titles_of: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for scenario in registry.runnable():
+    for scenario in registry.known():
         for factor in scenario.factors:
             choices = (
                 getattr(factor, "choices", {}) if factor.name not in OF_TOOLS else {}
@@ -173,7 +173,7 @@ def own_titles() -> dict[str, str]:
 @cache
 def scenario_titles() -> Mapping[str, str]:
     """The titles of all scenarios' factors, in English."""
-    every = [factor for scenario in registry.runnable() for factor in scenario.factors]
+    every = [factor for scenario in registry.known() for factor in scenario.factors]
     return {factor.name: factor.title for factor in (*common_factors.EVERY, *every)}
 
 

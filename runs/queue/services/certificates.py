@@ -163,13 +163,13 @@ def _seconds_of_load(
     usage: Mapping[str, Mapping[str, float]],
     repeats: int = 1,
 ) -> float | None:
-    """As asked for, all pairs of a duet together; less if the load was on for less, as fio's.
+    """As asked for, less if the load was on for less, as fio's.
 
     Of slices those of all `repeats`.
     """
     if not parameters.get("duration"):
         return None
-    seconds_asked = float(parameters["duration"] * parameters.get("pairs", 1))
+    seconds_asked = float(parameters["duration"])
     seconds = min(
         [seconds_asked, *(machine_usage["seconds"] for machine_usage in usage.values())]
     )

@@ -187,7 +187,7 @@ def freeze(
         cores=int(cell.levels.get(CORES, 0)),
         machines=topologies.machine_plans(server, design.cluster_machines),
         clusters=topologies.placed(
-            _clusters(design.scenario, server_part, cell, tools),
+            _clusters(design.scenario, cell, tools),
             design.cluster_machines,
         ),
         mount=topologies.mount_of(server),
@@ -204,20 +204,14 @@ def _load_of(workload: WorkloadPlan | None) -> tuple[str, str, bool]:
 
 
 def _clusters(
-    scenario: Scenario, server_part: Part, cell: DesignCell, tools: Tools
+    scenario: Scenario, cell: DesignCell, tools: Tools
 ) -> tuple[ClusterPlan, ...]:
     """The cell's further clusters, all on the database's machine.
 
     One that initdb makes gets the settings of the run itself; the others copy them from that one.
     """
     return tuple(
-        _cluster(
-            further_cluster,
-            _baseline(scenario, server_part, cell)
-            if further_cluster.of_baseline
-            else cell,
-            tools,
-        )
+        _cluster(further_cluster, cell, tools)
         for further_cluster in scenario.arrangement(
             cell.installation.version_num, cell.levels
         )
@@ -240,18 +234,6 @@ def _cluster(
         settings={name: str(value) for name, value in settings.items()},
         initdb_options=tuple(cell.initdb_options) if is_new else (),
     )
-
-
-def _baseline(scenario: Scenario, server_part: Part, cell: DesignCell) -> DesignCell:
-    """The cell of the first installation under the same levels, variants among them."""
-    names = {factor.name for factor in scenario.factors} | set(cell.variant.levels)
-    for design_cell in server_part.cells:
-        is_first = design_cell.installation == server_part.installations[0]
-        if is_first and all(
-            design_cell.levels.get(name) == cell.levels.get(name) for name in names
-        ):
-            return design_cell
-    return cell
 
 
 def _overruled(

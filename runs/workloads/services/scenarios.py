@@ -45,17 +45,18 @@ def _sync_metrics() -> None:
 
 
 def _scenarios() -> list[Scenario]:
-    """One of each slug: what the code can run is more than a theme of the archive."""
-    runnable = [
+    """One of each slug: what the code knows is more than a theme of the archive."""
+    runnable = {scenario.slug for scenario in registry.runnable()}
+    known = [
         Scenario(
             slug=scenario.slug,
             title=scenario.title,
             description=scenario.description,
-            runnable=True,
+            runnable=scenario.slug in runnable,
         )
-        for scenario in registry.runnable()
+        for scenario in registry.known()
     ]
-    slugs = {scenario.slug for scenario in runnable}
+    slugs = {scenario.slug for scenario in known}
     themes = [
         Scenario(
             slug=theme, title=title_of(theme), description=question, runnable=False
@@ -63,4 +64,4 @@ def _scenarios() -> list[Scenario]:
         for theme, question in THEMES.items()
         if theme not in slugs
     ]
-    return themes + runnable
+    return themes + known

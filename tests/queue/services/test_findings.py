@@ -372,7 +372,6 @@ def test_a_quiet_run_is_valid_and_its_campaign_ends(server):
     ("parameters", "seconds", "asked"),
     [
         ({"duration": 2}, 60.0, 2.0),
-        ({"duration": 2, "pairs": 6}, 13.0, 12.0),  # a duet
         ({"duration": 6}, 0.5, 0.5),  # fio is done when its size is
         ({"scale_percent": 20}, 3.0, None),  # statements take what they take
     ],

@@ -20,7 +20,7 @@ from runs.compare.selectors.load.stored_cells import CellRuns, Machine
 from runs.execution.machine.treatment import UNTREATED
 from runs.models import Run
 from runs.models.campaigns import Origin
-from runs.scenarios import duet
+from runs.scenarios.withdrawn import DUET
 from runs.shared import queries
 
 # pgbench's defaults, which apply to every scenario that sets none of them.
@@ -204,7 +204,7 @@ def _machine(
 def _workload(campaign: Mapping[str, Any]) -> dict[str, Any]:
     """What all cells of a campaign do, as far as they do not say otherwise."""
     stated = {"scenario": campaign.get("scenario"), **campaign.get("parameters", {})}
-    if stated["scenario"] == duet.SCENARIO.slug:
+    if stated["scenario"] == DUET.slug:
         # Ratios to another campaign's partner are no figures of the same thing.
         stated["partner"] = campaign["slug"]
     if campaign.get("origin") == Origin.EXECUTED:
