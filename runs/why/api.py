@@ -54,8 +54,8 @@ class PartSerializer(Shape):
 
 class SuspectSerializer(Shape):
     """What differs. `key` names it for `try`; `put_back` are the settings that an ablation tries,
-    `plan_parts` the parts of the plan. `looked` and `unseen` are what was looked at and what was
-    not."""
+    `plan_parts` the parts of the plan, `statements` what follows the set-up of the data. `looked`
+    and `unseen` are what was looked at and what was not."""
 
     key = serializers.CharField()
 
@@ -65,6 +65,7 @@ class SuspectSerializer(Shape):
     b = serializers.CharField()
     put_back = serializers.DictField(child=serializers.CharField())
     plan_parts = serializers.ListField(child=serializers.CharField())
+    statements = serializers.ListField(child=serializers.CharField())
     state = serializers.ChoiceField(choices=[(code, code) for code in words.STATES])
     evidence = serializers.ListField(child=serializers.CharField())
     looked = serializers.ListField(child=serializers.CharField())

@@ -159,19 +159,19 @@ PLANTS = {
     ),
     "index": Plant(
         UPDATE,
-        ("setup init_sql",),
+        ("index t_k", "setup init_sql"),
         (ANALYZED, f"{ANALYZED}DROP INDEX t_k;\n"),
-        answer="Putting setup init_sql back explains",
+        answer="Putting index t_k back explains",
     ),
     "trigger": Plant(
         UPDATE,
-        ("setup init_sql",),
+        ("trigger t.g", "setup init_sql"),
         (ANALYZED, ANALYZED + TRIGGER),
-        answer="Putting setup init_sql back explains",
+        answer="Putting trigger t.g back explains",
     ),
     "unlogged": Plant(
         UPDATE,
-        ("setup init_sql",),
+        ("relation t", "setup init_sql"),
         (ANALYZED, f"{ANALYZED}ALTER TABLE t SET UNLOGGED;\n"),
     ),
     "checksums": Plant(
@@ -212,17 +212,18 @@ PLANTS = {
     ),
     "type of a column": Plant(
         "SELECT sum(k) FROM t;\n",
-        ("setup init_sql",),
+        ("column t.k", "setup init_sql"),
         (ANALYZED, f"{ANALYZED}ALTER TABLE t ALTER k TYPE numeric;\n"),
+        answer="Putting column t.k back explains",
     ),
     "cache of a sequence": Plant(
         "SELECT nextval('s');\n",
-        ("setup init_sql",),
+        ("sequence s", "setup init_sql"),
         ("CREATE SEQUENCE s CACHE 1000;", "CREATE SEQUENCE s CACHE 1;"),
     ),
     "foreign key": Plant(
         f"{BY_K}UPDATE t SET k = :k WHERE id = :k;\n",
-        ("setup init_sql",),
+        ("constraint t.t_k_fkey", "setup init_sql"),
         (
             ANALYZED + PARENT,
             f"{ANALYZED}{PARENT}ALTER TABLE t ADD FOREIGN KEY (k) REFERENCES p;",
@@ -230,8 +231,9 @@ PLANTS = {
     ),
     "volatile function": Plant(
         "SELECT count(*) FROM t WHERE k = h();\n",
-        ("setup init_sql",),
+        ("function h()", "setup init_sql"),
         (ANALYZED + SEVEN, ANALYZED + SEVEN.replace("STABLE", "VOLATILE")),
+        answer="Putting function h() back explains",
     ),
     "sort on disk": Plant(
         "SELECT max(v) FROM (SELECT v FROM t ORDER BY v OFFSET 100) s;\n",

@@ -159,6 +159,7 @@ _BY_KIND = {
     "plan": "plan",
     "index": "index",
     "bloat": "relation",
+    "rows": "relation",
     "relation": "relation",
     "column": "relation",
     "constraint": "relation",
@@ -169,6 +170,17 @@ _BY_KIND = {
     "vacuum": "vacuum",
     "checkpoints": "checkpoints",
     "setup": "relation",
+    "view": "index",
+    "policy": "index",
+    "partition": "relation",
+    "distribution": "relation",
+    "generated": "relation",
+    "identity": "relation",
+    "publication": "relation",
+    "prepared": "relation",
+    "slot": "relation",
+    "sequence": "relation",
+    "freshness": "statistics",
 }
 
 

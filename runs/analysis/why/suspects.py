@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
-from runs.analysis.why import counters, families
+from runs.analysis.why import counters, distributions, families, repairs
 from runs.analysis.why.account import Account
 from runs.analysis.why.counters import Moved, Name
 from runs.analysis.why.families import Family
@@ -62,7 +62,19 @@ _OF_BUILD = ("block_size", "wal_block_size", "segment_size", "debug_assertions")
 # Of these a version, or an older record, lacks names: what one side alone has says nothing.
 _BY_SHARED_NAMES = frozenset({"database", "machine"})
 # Of a relation that one side lacks, these follow from it.
-_OF_RELATIONS = frozenset({"column", "constraint", "freshness"})
+_OF_RELATIONS = frozenset(
+    {
+        "column",
+        "constraint",
+        "freshness",
+        "generated",
+        "identity",
+        "distribution",
+        "partition",
+    }
+)
+# Of these a recorded value scatters, or says how another is made.
+UNCOMPARED = frozenset({"function_definition", "statistics_definition"})
 # By which part of the plan of a run a kind of difference is put back.
 PLAN_PARTS: Mapping[str, tuple[str, ...]] = {
     "setup": ("setup",),
@@ -75,7 +87,8 @@ PLAN_PARTS: Mapping[str, tuple[str, ...]] = {
 class Side:
     """One side: its version, its settings by effective value, and the accounts of its runs.
 
-    `further` is what else is recorded, by kind, then by name.
+    `further` is what else is recorded, by kind, then by name. `of_role` are the settings that a
+    role or the database sets, whatever the cluster's file says.
     """
 
     major: str
@@ -84,6 +97,7 @@ class Side:
     accounts: Sequence[Account] = ()
     query_mode: str = "simple"
     further: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    of_role: frozenset[str] = frozenset()
 
     @property
     def counted(self) -> list[dict[Name, float]]:
@@ -94,13 +108,27 @@ class Side:
         ]
 
 
+# Fields of a difference that JSON keeps as lists.
+_TUPLES = (
+    "plan_parts",
+    "statements",
+    "statements_forth",
+    "members",
+    "evidence",
+    "looked",
+    "unseen",
+    "parts",
+)
+
+
 @dataclass(frozen=True)
 class Suspect:
     """A difference of `b` from `a`.
 
     `put_back` are the settings that give `b` what `a` has, `plan_parts` the parts of the plan of a
-    run that do (`setup`, `treatment`, `initdb`); both empty where nothing can. `members` are the
-    keys of those that are put back together, `put_forth` the settings that give A theirs.
+    run that do (`setup`, `treatment`, `initdb`), `statements` what is executed after the set-up of
+    `b`; all empty where nothing can. `members` are the keys of those that are put back together,
+    `put_forth` and `statements_forth` give A what B has.
     `evidence` are codes of what points to it, `moved` the counters that do. `looked` are the
     counters (view.column) and codes of plans that were looked at, `unseen` the codes of what was
     not. `parts` are those of the time that it can reach; empty is all.
@@ -113,6 +141,8 @@ class Suspect:
     put_back: Mapping[str, str] = field(default_factory=dict)
     put_forth: Mapping[str, str] = field(default_factory=dict)
     plan_parts: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
+    statements_forth: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     state: State = "not_judged"
     evidence: tuple[str, ...] = ()
@@ -125,7 +155,19 @@ class Suspect:
     @property
     def is_candidate(self) -> bool:
         """Whether putting it back can be tried."""
-        return bool(self.put_back or self.plan_parts)
+        return bool(self.put_back or self.plan_parts or self.statements)
+
+    @property
+    def is_of_data(self) -> bool:
+        """Whether it is a part of what the set-up makes."""
+        return self.kind in repairs.REPAIRS
+
+    @property
+    def can_be_given(self) -> bool:
+        """Whether A can get what B has of it."""
+        if self.kind == "setting":
+            return bool(self.a)
+        return not self.statements or bool(self.statements_forth)
 
     @property
     def of_b(self) -> dict[str, str]:
@@ -148,7 +190,7 @@ class Suspect:
         """From what `to_json` gave, also that of earlier versions, which lacks later fields."""
         names = {suspect_field.name for suspect_field in fields(cls)}
         known = {name: value for name, value in kept.items() if name in names}
-        for name in ("plan_parts", "members", "evidence", "looked", "unseen", "parts"):
+        for name in _TUPLES:
             known[name] = tuple(known.get(name, ()))
         known["moved"] = tuple(Moved(**counter) for counter in known.get("moved", ()))
         known["name"] = kept.get("title", kept["name"])
@@ -215,7 +257,7 @@ def given(tried: Sequence[Suspect]) -> list[Suspect]:
     """Those that A is given, too: few, and what A's version has. It shows which one suffices."""
     if not 2 <= len(tried) <= MOST_GIVEN:
         return []
-    return [suspect for suspect in tried if suspect.kind != "setting" or suspect.a]
+    return [suspect for suspect in tried if suspect.can_be_given]
 
 
 def number_of_arms(tried: Sequence[Suspect]) -> int:
@@ -249,9 +291,15 @@ def _group(name: str, members: Sequence[Suspect]) -> Suspect:
         put_forth={
             name: text
             for member in members
-            if member.a or member.kind != "setting"
+            if member.can_be_given
             for name, text in member.of_b.items()
         },
+        statements=tuple(
+            statement for member in members for statement in member.statements
+        ),
+        statements_forth=tuple(
+            statement for member in members for statement in member.statements_forth
+        ),
         plan_parts=tuple(
             dict.fromkeys(part for member in members for part in member.plan_parts)
         ),
@@ -404,20 +452,31 @@ def _settings(a: Side, b: Side) -> Iterator[Suspect]:
             put_back = {}
         else:
             continue
+        is_of_role = name in a.of_role or name in b.of_role
+        reset = repairs.of_setting(name) if is_of_role and _has_setup(a, b) else ()
         yield Suspect(
             "setting",
             name,
             a_setting.text if a_setting is not None else "",
             b_setting.text if b_setting is not None else "",
-            put_back=put_back,
+            # The file of settings does not count where a role or the database says otherwise.
+            put_back={} if is_of_role and not reset else put_back,
+            statements=reset if put_back else (),
+            statements_forth=reset,
         )
+
+
+def _has_setup(a: Side, b: Side) -> bool:
+    """Whether the load is somebody's own, whose set-up further statements can follow."""
+    return bool(a.further.get("setup") or b.further.get("setup"))
 
 
 def _further(a: Side, b: Side) -> Iterator[Suspect]:
     """What else is recorded on both sides by kind and name, and differs."""
     relations = [set(side.further.get("relation", {})) for side in (a, b)]
     one_sided = relations[0] ^ relations[1]
-    for kind in sorted(a.further.keys() & b.further.keys()):
+    settings = {suspect.name for suspect in _settings(a, b)}
+    for kind in sorted(a.further.keys() & b.further.keys() - UNCOMPARED):
         of_a, of_b = a.further[kind], b.further[kind]
         names = (
             of_a.keys() & of_b.keys()
@@ -427,15 +486,44 @@ def _further(a: Side, b: Side) -> Iterator[Suspect]:
         for name in sorted(names):
             if kind in _OF_RELATIONS and name.partition(".")[0] in one_sided:
                 continue
-            if of_a.get(name, "") != of_b.get(name, ""):
-                plan_parts = PLAN_PARTS.get(kind, ())
-                yield Suspect(
-                    kind,
-                    name,
-                    of_a.get(name, ""),
-                    of_b.get(name, ""),
-                    plan_parts=plan_parts,
-                )
+            if kind == "default" and name.partition(" (")[0] in settings:
+                continue  # The setting itself is listed.
+            value_of_a, value_of_b = of_a.get(name, ""), of_b.get(name, "")
+            if not _is_same(kind, value_of_a, value_of_b):
+                yield _single(kind, name, a, b)
+
+
+def _is_same(kind: str, a: str, b: str) -> bool:
+    if kind == "distribution":
+        return distributions.are_alike(a, b)
+    return a == b
+
+
+def _single(kind: str, name: str, a: Side, b: Side) -> Suspect:
+    """A difference of something that has a name on both sides."""
+    of_a, of_b = (side.further[kind].get(name, "") for side in (a, b))
+    statements: tuple[str, ...] = ()
+    forth: tuple[str, ...] = ()
+    if _has_setup(a, b):
+        back = repairs.Change(name, now=of_b, wanted=of_a, definitions=a.further)
+        statements = repairs.statements(kind, back)
+        given = repairs.Change(name, now=of_a, wanted=of_b, definitions=b.further)
+        forth = repairs.statements(kind, given)
+    bodies = (
+        side.further.get(f"{kind}_definition", {}).get(name, "") for side in (a, b)
+    )
+    body_of_a, body_of_b = bodies
+    if body_of_a and body_of_b and body_of_a != body_of_b:
+        of_a, of_b = body_of_a, body_of_b
+    return Suspect(
+        kind,
+        name,
+        of_a,
+        of_b,
+        plan_parts=PLAN_PARTS.get(kind, ()),
+        statements=statements,
+        statements_forth=forth,
+    )
 
 
 def _others(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
@@ -450,7 +538,9 @@ def _others(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
             )
             yield Suspect(kind, name, of_a.text, of_b.text)
     if a.accounts and b.accounts:
-        yield from _of_relations(a.accounts[0], b.accounts[0])
+        yield from _of_relations(
+            a.accounts[0], b.accounts[0], can_repair=_has_setup(a, b)
+        )
         yield from _of_builds(a.accounts[0], b.accounts[0])
     for kind, columns in _HAPPENED.items():
         if any(counter.column in columns for counter in facts.moved):
@@ -463,7 +553,7 @@ _HAPPENED: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _of_relations(a: Account, b: Account) -> Iterator[Suspect]:
+def _of_relations(a: Account, b: Account, *, can_repair: bool) -> Iterator[Suspect]:
     for kind, letters in (("index", "i"), ("relation", "rm")):
         if a.objects.get(kind) and b.objects.get(kind):
             continue  # They are compared by their definition.
@@ -484,6 +574,7 @@ def _of_relations(a: Account, b: Account) -> Iterator[Suspect]:
                 name * (name in of_b),
                 evidence=evidence,
             )
+    yield from _of_rows(a, b)
     for name in sorted(a.relations.keys() & b.relations.keys()):
         sizes = [float(side.relations[name]["bytes"]) for side in (a, b)]
         if (
@@ -492,8 +583,29 @@ def _of_relations(a: Account, b: Account) -> Iterator[Suspect]:
             and max(sizes) > MOST_SMALL
         ):
             size_of_a, size_of_b = (f"{size / 2**20:.1f} MB" for size in sizes)
-            evidence = ("relations_differ",)
-            yield Suspect("bloat", name, size_of_a, size_of_b, evidence=evidence)
+            is_table = a.relations[name]["kind"] in "rm"
+            change = repairs.Change(name, now=size_of_b, wanted=size_of_a)
+            yield Suspect(
+                "bloat",
+                name,
+                size_of_a,
+                size_of_b,
+                statements=repairs.statements("bloat", change)
+                if can_repair and is_table
+                else (),
+                evidence=("relations_differ",),
+            )
+
+
+def _of_rows(a: Account, b: Account) -> Iterator[Suspect]:
+    """Tables with another number of rows, as the statistics of both sides estimate it."""
+    for name in sorted(a.relations.keys() & b.relations.keys()):
+        of_sides = [side.relations[name] for side in (a, b)]
+        rows = [float(relation.get("tuples") or 0) for relation in of_sides]
+        is_table = all(relation["kind"] in "rm" for relation in of_sides)
+        if is_table and min(rows) >= 0 and max(rows) > BLOATED * min(rows):
+            rows_of_a, rows_of_b = (f"{number:.0f}" for number in rows)
+            yield Suspect("rows", name, rows_of_a, rows_of_b)
 
 
 def _of_builds(a: Account, b: Account) -> Iterator[Suspect]:

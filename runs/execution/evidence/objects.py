@@ -121,12 +121,103 @@ KINDS: Mapping[str, Kind] = {
                 ('collation', j->>'datcollate'), ('character type', j->>'datctype'),
                 ('provider of the collation', coalesce(j->>'datlocprovider', 'c')),
                 ('locale of the provider', coalesce(j->>'datlocale', j->>'daticulocale')),
-                ('version of the collation', j->>'datcollversion'),
-                ('settings', (SELECT string_agg(array_to_string(setconfig, ', '), ', ')
-                    FROM pg_db_role_setting))) v (key, value)
+                ('version of the collation', j->>'datcollversion')) v (key, value)
         WHERE value IS NOT NULL""",
     ),
+    "default": Kind(
+        0,
+        """SELECT split_part(c.text, '=', 1) || ' (' || coalesce(nullif(concat_ws(', ',
+                'role ' || rolname, 'database ' || datname), ''), 'all roles') || ')',
+            substr(c.text, strpos(c.text, '=') + 1)
+        FROM pg_db_role_setting s CROSS JOIN LATERAL unnest(setconfig) c (text)
+            LEFT JOIN pg_roles r ON r.oid = s.setrole
+            LEFT JOIN pg_database d ON d.oid = s.setdatabase""",
+    ),
+    "view": Kind(
+        0,
+        """SELECT c.relname, concat_ws(' ', 'WITH (' || array_to_string(c.reloptions, ', ')
+                || ') AS', pg_get_viewdef(c.oid))
+        FROM USER_CLASSES WHERE c.relkind IN ('v', 'm')""",
+    ),
+    "policy": Kind(
+        90500,
+        """SELECT tablename || '.' || policyname, concat_ws(' ',
+            'AS ' || (row_to_json(p)->>'permissive'), 'FOR ' || cmd,
+            'TO ' || array_to_string(roles, ', '), 'USING (' || qual || ')',
+            'WITH CHECK (' || with_check || ')')
+        FROM pg_policies p""",
+    ),
+    "partition": Kind(
+        100000,
+        """SELECT c.relname, CASE WHEN c.relispartition
+                THEN 'PARTITION OF ' || p.relname || ' ' || pg_get_expr(c.relpartbound, c.oid)
+                ELSE 'INHERITS ' || p.relname END
+        FROM USER_CLASSES JOIN pg_inherits i ON i.inhrelid = c.oid
+            JOIN pg_class p ON p.oid = i.inhparent WHERE c.relkind IN ('r', 'p', 'f')
+        UNION ALL SELECT c.relname || ' partitioned', pg_get_partkeydef(c.oid)
+        FROM USER_CLASSES WHERE c.relkind = 'p'""",
+    ),
+    "generated": Kind(
+        120000,
+        """SELECT c.relname || '.' || a.attname,
+            CASE a.attgenerated WHEN 's' THEN 'STORED' ELSE 'VIRTUAL' END
+        FROM USER_CLASSES JOIN pg_attribute a ON a.attrelid = c.oid
+        WHERE a.attgenerated <> '' AND NOT a.attisdropped""",
+    ),
+    "domain": Kind(
+        0,
+        """SELECT t.typname || '.' || o.conname, pg_get_constraintdef(o.oid)
+        FROM pg_constraint o JOIN pg_type t ON t.oid = o.contypid
+            JOIN pg_namespace n ON n.oid = t.typnamespace AND USER_SCHEMAS""",
+    ),
+    "identity": Kind(
+        90400,
+        """SELECT c.relname, CASE c.relreplident WHEN 'f' THEN 'FULL' WHEN 'n' THEN 'NOTHING'
+            ELSE 'INDEX' END
+        FROM USER_CLASSES WHERE c.relkind IN ('r', 'p') AND c.relreplident <> 'd'""",
+    ),
+    "publication": Kind(
+        100000,
+        """SELECT pubname, concat_ws(' ', CASE WHEN puballtables THEN 'ALL TABLES' END,
+            (SELECT string_agg(tablename::text, ', ' ORDER BY tablename)
+                FROM pg_publication_tables t WHERE t.pubname = p.pubname))
+        FROM pg_publication p""",
+    ),
+    "slot": Kind(
+        90400,
+        """SELECT slot_name, concat_ws(' ', slot_type, plugin,
+            CASE WHEN xmin IS NOT NULL OR catalog_xmin IS NOT NULL THEN 'holds back vacuum' END)
+        FROM pg_replication_slots""",
+    ),
+    "prepared": Kind(0, "SELECT gid, 'prepared' FROM pg_prepared_xacts"),
+    "distribution": Kind(
+        0,
+        """SELECT tablename || '.' || attname, concat_ws(' ',
+            'n_distinct', round(s.n_distinct::numeric, 3),
+            'null', round(null_frac::numeric, 2), 'width', avg_width,
+            'correlation ' || round(correlation::numeric, 2),
+            'most common ' || round(most_common_freqs[1]::numeric, 3))
+        FROM pg_stats s JOIN pg_namespace n ON n.nspname = s.schemaname AND USER_SCHEMAS
+        WHERE NOT inherited""",
+    ),
+    # How functions and statistics are made again: nobody compares these.
+    "function_definition": Kind(
+        0,
+        """SELECT p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
+            CASE WHEN coalesce(row_to_json(p)->>'prokind', 'f') IN ('f', 'p')
+                AND coalesce(row_to_json(p)->>'proisagg', 'false') = 'false'
+                THEN pg_get_functiondef(p.oid) END
+        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace AND USER_SCHEMAS
+            JOIN pg_language l ON l.oid = p.prolang AND l.lanname NOT IN ('c', 'internal')
+        WHERE NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid
+            AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e')""",
+    ),
+    "statistics_definition": Kind(
+        100000, "SELECT stxname, pg_get_statisticsobjdef(oid) FROM pg_statistic_ext"
+    ),
 }
+# Of these kinds nothing is a difference: they say how another kind is made again.
+DEFINITIONS = frozenset({"function_definition", "statistics_definition"})
 
 
 def objects_sql(version: int) -> str:
@@ -162,6 +253,6 @@ def objects(rows: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
         if "object" not in row:
             continue
         by_name = by_kind.setdefault(str(row["object"]), {})
-        if row["name"] is not None:
+        if row["name"] is not None and row["value"] is not None:
             by_name[str(row["name"])] = str(row["value"])
     return by_kind

@@ -105,7 +105,7 @@ def _row(explanation: Explanation, suspect: Suspect) -> DifferenceRow:
         word=str(words.STATES[suspect.state]),
         signs=words.signs(suspect),
         looked=words.looked_at(suspect),
-        back=words.how_back(suspect),
+        back=words.how_back(suspect, has_setup=explanation.has_setup),
         can_try=suspect.is_candidate,
         is_proposed=suspect.key in explanation.proposed,
     )

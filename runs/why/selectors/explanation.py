@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from runs.analysis.inference import Inference
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Difference
 from runs.analysis.why.proof import Proof
@@ -23,13 +24,14 @@ class Length:
 class Explanation:
     """Why `b` differs from `a`.
 
-    `obstacle` is the code of why nothing can be told; empty if something can. `difference` is None
-    without evidence, `answers` before an ablation. `suspects` are all differences, the first with
-    the most evidence; `tried` are those of the ablation as they were when it was queued. `kinds`
-    are the kinds of differences that both sides recorded; `plans_missing` is the code of why there
-    are no plans. `proposed` are the keys of what an
-    ablation would try now, `length` what it takes; None if nothing can be tried. `recording` is the
-    campaign that was queued from here for what is `recorded` by runs of their own.
+    `obstacle` is the code of why nothing can be told; empty if something can. `in_turn` is what the
+    campaign says of the time where slices took turns. `difference` is None without evidence,
+    `answers` before an ablation. `suspects` are all differences, the first with the most evidence;
+    `tried` are those of the ablation as they were when it was queued. `kinds` are the kinds of
+    differences that both sides recorded; `plans_missing` is the code of why there are no plans.
+    `proposed` are the keys of what an ablation would try now, `length` what it takes; None if
+    nothing can be tried. `recording` is the campaign that was queued from here for what is
+    `recorded` by runs of their own.
     """
 
     a: Cell
@@ -37,6 +39,7 @@ class Explanation:
     labels: tuple[str, str]
     obstacle: str
     difference: Difference | None
+    in_turn: Inference | None
     suspects: tuple[Suspect, ...]
     tried: tuple[Suspect, ...]
     kinds: frozenset[str]
@@ -54,6 +57,11 @@ class Explanation:
     def has_plans(self) -> bool:
         """Whether the plans of both sides are known."""
         return self.plans is not None
+
+    @property
+    def has_setup(self) -> bool:
+        """Whether the set-up of the data differs, and can be put back."""
+        return any(suspect.kind == "setup" for suspect in self.suspects)
 
     @property
     def has_ended(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from runs.analysis.inference import Inference
 from runs.analysis.why.parts import Difference, Estimate
 from runs.analysis.why.proof import LOOKS, Proof
 from runs.analysis.why.suspects import PlanRead, Suspect
@@ -110,7 +111,19 @@ KINDS = {
     "freshness": gettext_lazy("State of the statistics"),
     "extension": gettext_lazy("Extension"),
     "database": gettext_lazy("Database"),
+    "default": gettext_lazy("Setting of a role or a database"),
+    "view": gettext_lazy("View"),
+    "policy": gettext_lazy("Policy"),
+    "partition": gettext_lazy("Partition or inheritance"),
+    "generated": gettext_lazy("Generated column"),
+    "domain": gettext_lazy("Constraint of a domain"),
+    "identity": gettext_lazy("Replica identity"),
+    "publication": gettext_lazy("Publication of tables"),
+    "slot": gettext_lazy("Replication slot"),
+    "prepared": gettext_lazy("Prepared transaction"),
+    "distribution": gettext_lazy("How values lie"),
     "bloat": gettext_lazy("Size of a relation"),
+    "rows": gettext_lazy("Number of rows"),
     "checksums": gettext_lazy("Page checksums"),
     "setup": gettext_lazy("Set-up of the data"),
     "initdb": gettext_lazy("Options of initdb"),
@@ -135,6 +148,17 @@ RECORDED_KINDS = (
     "freshness",
     "extension",
     "database",
+    "default",
+    "view",
+    "policy",
+    "partition",
+    "generated",
+    "domain",
+    "identity",
+    "publication",
+    "slot",
+    "prepared",
+    "distribution",
     "setup",
     "initdb",
     "treatment",
@@ -203,6 +227,10 @@ def differences(explanation: Explanation) -> Iterator[str]:
     proof = explanation.proofs[0] if explanation.proofs else None
     if proof is not None and not _is_sure(difference) and _has_verdict(proof):
         yield _of_ablation(explanation, proof)
+    elif explanation.in_turn is not None and not _agrees(
+        explanation.in_turn, difference
+    ):
+        yield _of_slices(explanation, explanation.in_turn)
     else:
         yield from _of_time(explanation, difference)
     if difference.is_crowded:
@@ -237,6 +265,53 @@ def _is_sure(difference: Difference) -> bool:
         return True
     is_without = difference.is_crowded and difference.unqueued.is_apart
     return difference.seconds.is_apart or is_without
+
+
+def _agrees(in_turn: Inference, difference: Difference) -> bool:
+    """Whether the runs are sure of what their slices have decided."""
+    is_more = (in_turn.ratio or 1.0) > 1
+    return (
+        in_turn.is_proven
+        and difference.seconds.is_apart
+        and (difference.seconds.value > 0) == is_more
+    )
+
+
+def _of_slices(explanation: Explanation, in_turn: Inference) -> str:
+    """The difference as the campaign has it, whose slices took turns."""
+    least, most = ((bound or 1.0) - 1 for bound in (in_turn.low, in_turn.high))
+    words = _labels(explanation)
+    if not in_turn.is_proven:
+        words |= {"least": f"{100 * least:+.1f}", "most": f"{100 * most:+.1f} %"}
+        if in_turn.verdict == "same":
+            return (
+                _(
+                    "By their slices the time per transaction is the same: %(b)s to %(a)s "
+                    "%(least)s to %(most)s."
+                )
+                % words
+            )
+        return (
+            _("Undecided by their slices: %(b)s to %(a)s %(least)s to %(most)s time.")
+            % words
+        )
+    smaller, larger = sorted((abs(least), abs(most)))
+    words |= {"least": f"{100 * smaller:.1f}", "most": f"{100 * larger:.1f} %"}
+    if least < 0:
+        return (
+            _(
+                "By their slices %(b)s needs %(least)s to %(most)s less time per transaction "
+                "than %(a)s."
+            )
+            % words
+        )
+    return (
+        _(
+            "By their slices %(b)s needs %(least)s to %(most)s more time per transaction "
+            "than %(a)s."
+        )
+        % words
+    )
 
 
 def _of_time(explanation: Explanation, difference: Difference) -> Iterator[str]:
@@ -472,14 +547,22 @@ def _looked_word(code: str) -> str:
     return _("the form of the plans") if code == "plans" else code
 
 
-def how_back(suspect: Suspect) -> str:
-    """How it is put back, or that nothing here does."""
+def how_back(suspect: Suspect, *, has_setup: bool = False) -> str:
+    """How it is put back, or that nothing here does; `has_setup`: the set-up of the data can be."""
     if suspect.put_back:
         return ", ".join(
             f"{name} = {value}" for name, value in suspect.put_back.items()
         )
     backs = [str(BACK[part]) for part in suspect.plan_parts]
-    return ", ".join(backs) or _("nothing here puts it back")
+    return (
+        ", ".join(backs) or " ".join(suspect.statements) or _nothing(suspect, has_setup)
+    )
+
+
+def _nothing(suspect: Suspect, has_setup: bool) -> str:
+    if has_setup and suspect.is_of_data:
+        return _("only with the set-up of the data")
+    return _("nothing here puts it back")
 
 
 BACK = {

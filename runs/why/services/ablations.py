@@ -40,14 +40,15 @@ from runs.why.services.sides import MEASURED
 class _Arm:
     """An arm: the cell that it repeats, the settings that are put back in it, what it records.
 
-    `plan_parts` are the parts of its plan that it has of the other side. `cluster` names whose
-    cluster it has: its own if empty.
+    `plan_parts` are the parts of its plan that it has of the other side, `statements` what follows
+    its own set-up. `cluster` names whose cluster it has: its own if empty.
     """
 
     name: str
     of: Cell
     settings: Mapping[str, str]
     plan_parts: Sequence[str] = ()
+    statements: Sequence[str] = ()
     records: Mapping[str, bool] = field(default_factory=dict)
     cluster: str = ""
 
@@ -106,7 +107,13 @@ def start(
     plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
     arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {}), _Arm(AGAIN, found.b, {})]
     arms += [
-        _Arm(suspect.key, found.b, dict(suspect.put_back), suspect.plan_parts)
+        _Arm(
+            suspect.key,
+            found.b,
+            dict(suspect.put_back),
+            suspect.plan_parts,
+            suspect.statements,
+        )
         for suspect in tried
     ]
     if len(tried) > 1:
@@ -114,9 +121,18 @@ def start(
             name: value for suspect in tried for name, value in suspect.put_back.items()
         }
         parts = dict.fromkeys(part for suspect in tried for part in suspect.plan_parts)
-        arms.append(_Arm(ALL, found.b, together, tuple(parts)))
+        statements = [
+            statement for suspect in tried for statement in suspect.statements
+        ]
+        arms.append(_Arm(ALL, found.b, together, tuple(parts), statements))
     arms += [
-        _Arm(f"{GIVEN}{suspect.key}", found.a, suspect.of_b, suspect.plan_parts)
+        _Arm(
+            f"{GIVEN}{suspect.key}",
+            found.a,
+            suspect.of_b,
+            suspect.plan_parts,
+            suspect.statements_forth,
+        )
         for suspect in suspects.given(tried)
     ]
     campaign = _campaign(found, arms, by, slice_seconds=_slice_seconds(arms, plan_of))
@@ -330,6 +346,10 @@ def _of_arm(plan: RunPlan, other: RunPlan, campaign: Campaign, arm: _Arm) -> Run
             init_sql=other.workload.init_sql,
             has_own_tables=other.workload.has_own_tables,
         )
+    elif arm.statements and workload is not None:
+        # The set-up of the other side makes all of it, so that nothing has to follow.
+        sql = "\n".join([workload.init_sql.rstrip(), ";", *arm.statements, ""])
+        workload = replace(workload, init_sql=sql)
     own_name, was = arm.cluster or arm.name, plan.cluster_key or plan.template_key
     options = list(initialised.initdb_options)
     set_up = [workload.init_sql, workload.init_options] if workload is not None else []

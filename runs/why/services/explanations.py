@@ -1,19 +1,23 @@
 """Reads the explanation of a difference between two cells; `selectors.answers` says it in words."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
+from runs.analysis.inference import Inference
 from runs.analysis.why import parts, suspects
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Difference
 from runs.analysis.why.proof import GIVEN, LOOKS
 from runs.analysis.why.suspects import Side, Suspect
 from runs.cells.selectors.series_cells import CONFIGURATION, SUBJECTS, level_text
+from runs.compare.selectors.judge import judging
 from runs.models import Ablation, Cell, Run
 from runs.models.campaigns import Origin
 from runs.postgresql_settings.catalogue import all_names
+from runs.scenarios import registry
 from runs.why.selectors import ablations
 from runs.why.selectors.ablations import Answers
 from runs.why.selectors.explanation import Explanation, Length
@@ -28,7 +32,7 @@ SCRIPT = "script"
 def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     """Why cell `b` differs from cell `a`, by their keys. Raises Cell.DoesNotExist.
 
-    At most fifteen queries, and a file for each of the newest runs.
+    At most twenty-two queries, and a file for each of the newest runs.
     """
     cells = _cells(a, b, reader)
     obstacle = _obstacle(cells[a], cells[b])
@@ -59,6 +63,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         labels=_labels(cells[a], cells[b]),
         obstacle=obstacle,
         difference=difference,
+        in_turn=_in_turn(cells[a], cells[b]) if difference else None,
         suspects=tuple(differences),
         tried=tuple(tried),
         kinds=_kinds(of_a, of_b),
@@ -112,6 +117,36 @@ def _obstacle(a: Cell, b: Cell) -> str:
         "other_machine": len(servers) > 1,
     }
     return next((code for code, holds in holds_by_code.items() if holds), "")
+
+
+def _in_turn(a: Cell, b: Cell) -> Inference | None:
+    """What the campaign says of the time of both, where their slices took turns; else None.
+
+    At most seven queries.
+    """
+    if a.campaign_id != b.campaign_id or not a.campaign.slice_seconds:
+        return None
+    name = registry.get(a.campaign.scenario.slug).primary_metric
+    judge = judging.of_cells([a.pk, b.pk], [name])
+    metrics = judge.metrics_of.get(a.campaign_id, ())
+    metric = next((metric for metric in metrics if metric.name == name), None)
+    if metric is None:
+        return None
+    (inference,) = judge.judge([(a.pk, b.pk)], metric)
+    if inference.low is None or inference.high is None:
+        return None
+    return inference if metric.direction == "lower" else _of_time(inference)
+
+
+def _of_time(of_rate: Inference) -> Inference:
+    """The same of the time of a transaction, where the rate was compared."""
+    ratio, low, high = of_rate.ratio, of_rate.low, of_rate.high
+    return replace(
+        of_rate,
+        ratio=1 / ratio if ratio else None,
+        low=1 / high if high else None,
+        high=1 / low if low else None,
+    )
 
 
 def _load(cell: Cell) -> tuple[int, Mapping[str, str], Mapping[str, Any], object]:
@@ -187,9 +222,9 @@ def _kinds(a: Side | None, b: Side | None) -> frozenset[str]:
 
 def _proposed(
     differences: Sequence[Suspect], tried: Sequence[Suspect], answers: Answers | None
-) -> list[Suspect]:
+) -> Sequence[Suspect]:
     """What an ablation would put back next: of halves the members of those that explain something,
-    else what was not tried yet, else all."""
+    else what was not tried yet, else all. Of data single objects come before their set-up."""
     candidates = [suspect for suspect in differences if suspect.is_candidate]
     groups = [suspect for suspect in tried if suspect.kind == "group"]
     if groups and answers is not None:
@@ -207,7 +242,15 @@ def _proposed(
     keys = {suspect.key for suspect in tried} | {
         key for group in groups for key in group.members
     }
-    return [suspect for suspect in candidates if suspect.key not in keys] or candidates
+    untried = [suspect for suspect in candidates if suspect.key not in keys]
+    return _objects_first(untried) or candidates
+
+
+def _objects_first(candidates: Sequence[Suspect]) -> Sequence[Suspect]:
+    """Without the set-up of the data where objects that it makes can be put back alone."""
+    if any(suspect.is_of_data for suspect in candidates):
+        return [suspect for suspect in candidates if suspect.kind != "setup"]
+    return candidates
 
 
 def _length(a: Cell, b: Cell, proposed: Sequence[Suspect]) -> Length | None:

@@ -30,6 +30,8 @@ MEASURED = Q(state=Run.State.FINISHED) | Run.LEFT_OUT
 SECONDS = {"s": 1.0, "ms": 1e-3}
 # How a user's own script makes its data, in the plan of a run.
 SETUP = ("init_options", "init_sql", "has_own_tables")
+# The sources of settings that a role or the database has (pg_settings).
+OF_ROLE = frozenset({"database", "user", "database user"})
 MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -107,6 +109,11 @@ def _side(
         accounts=known_accounts,
         query_mode=str(cell.levels.get("query_mode", "simple")),
         further=_further(cell, runs, known_accounts),
+        of_role=frozenset(
+            name
+            for name, printed in settings.items()
+            if printed.get("source") in OF_ROLE
+        ),
     )
 
 

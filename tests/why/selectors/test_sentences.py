@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from runs.analysis.inference import Inference
 from runs.analysis.why import parts, proof
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Estimate
@@ -34,6 +35,7 @@ NOTHING = Explanation(
     labels=("old", "new"),
     obstacle="",
     difference=None,
+    in_turn=None,
     suspects=(),
     tried=(),
     kinds=frozenset(words.RECORDED_KINDS),
@@ -125,6 +127,15 @@ class Case:
     says: str
 
 
+UNSURE = difference(0.001, 0.00101, scatter=0.3)
+
+
+def in_turn(verdict, low, high, of_runs=None):
+    """What a campaign of slices has decided of the time, though its runs are not sure."""
+    inference = Inference(verdict, ratio=(low * high) ** 0.5, low=low, high=high)
+    return replace(NOTHING, difference=of_runs or UNSURE, in_turn=inference)
+
+
 MORE = "new needs 1 ms more per transaction than old: 500 µs more server on a processor, 500 µs"
 CASES = [
     Case(
@@ -141,6 +152,31 @@ CASES = [
         "the interval includes 0",
         lambda: replace(NOTHING, difference=difference(0.001, 0.00101, scatter=0.3)),
         "Undecided: new needs -",
+    ),
+    Case(
+        "the interval of the slices excludes 1, and that of the runs does not",
+        lambda: in_turn("slower", 1.1, 1.2),
+        "By their slices new needs 10.0 to 20.0 % more time per transaction than old.",
+    ),
+    Case(
+        "the same, and it is less",
+        lambda: in_turn("faster", 0.8, 0.9),
+        "By their slices new needs 10.0 to 20.0 % less time per transaction than old.",
+    ),
+    Case(
+        "the slices lie within the minimum effect, though the runs lie apart by chance",
+        lambda: in_turn("same", 0.99, 1.01, SURE),
+        "By their slices the time per transaction is the same: new to old -1.0 to +1.0 %.",
+    ),
+    Case(
+        "the interval of the slices includes 1, as the campaign says",
+        lambda: in_turn("undecided", 0.9, 1.2, SURE),
+        "Undecided by their slices: new to old -10.0 to +20.0 % time.",
+    ),
+    Case(
+        "slices and runs agree: the amount and its parts are said",
+        lambda: in_turn("slower", 1.9, 2.1, SURE),
+        MORE,
     ),
     Case(
         "the same of processor time",
@@ -476,6 +512,14 @@ ROWS += [
     for kind in words.KINDS
 ]
 ROWS += [
+    replace(
+        NOTHING,
+        difference=SURE,
+        suspects=(
+            replace(SETTING, kind="rows", name="t", put_back={}),
+            Suspect("setup", "init_sql", "", "", plan_parts=("setup",)),
+        ),
+    ),
     with_suspect(put_back={}),
     replace(with_suspect(), length=Length(4, (60.0, 120.0))),
 ]

@@ -13,8 +13,9 @@ from runs.configurations.services import configurations
 from runs.configurations.services.contents import Content
 from runs.execution.evidence.accounting import FILE
 from runs.execution.reporter import ArtifactData
-from runs.models import Ablation, Campaign, Observation, Project, Run
+from runs.models import Ablation, Campaign, Observation, Project, Run, Series
 from runs.queue.services import results
+from runs.tools import known_metrics
 from runs.why.selectors import ablations
 from runs.why.services import ablations as service
 from tests import factories
@@ -32,7 +33,7 @@ def settings(**values):
     }
 
 
-def evidence(seconds, plan, compiler, cpu):
+def evidence(seconds, plan, compiler, cpu, objects=None):
     """What a run of one client for 10 s kept, whose transactions took this long."""
     used = {
         "seconds": 10.0,
@@ -54,6 +55,7 @@ def evidence(seconds, plan, compiler, cpu):
         "built": f"PostgreSQL, compiled by gcc {compiler}, 64-bit",
         "configuration": {},
         "relations": {"t": {"kind": "r", "bytes": 1e7}},
+        "objects": objects or {},
         "plans": [{"statement": "SELECT count(*) FROM t", "Plan": plan}],
     }
 
@@ -683,6 +685,135 @@ def test_many_are_put_back_by_halves_and_then_the_half_that_explains_it(
     assert f"Putting {first['name']} back explains" in answer.sentence
     proposed = {row.key for row in answer.differences if row.is_proposed}
     assert proposed == set(first["members"])
+
+
+INDEX = "CREATE INDEX t_k ON public.t USING btree (k)"
+
+
+@pytest.fixture
+def without_index(ready_server):
+    """A user's script on two versions of its set-up: the second drops an index and adds rows."""
+    first = factories.workload("own").versions.get()
+    first.init_sql, first.has_own_tables = "CREATE TABLE t (k int);", True
+    first.save()
+    first.pk, first.number = None, 2
+    first.init_sql += " DROP INDEX t_k;"
+    first.save()
+    campaign = campaigns.create(
+        draft=factories.draft(
+            ready_server,
+            scenario="pgbench",
+            installations=list(ready_server.installations.filter(version="18.4")),
+            levels={
+                "script": ["own@1", "own@2"],
+                "scale": [1],
+                "clients": [1],
+                "query_mode": ["simple"],
+                "connection": ["kept"],
+            },
+            parameters={
+                "duration": 2,
+                "warm_up": 0,
+                "rate": 0,
+                "max_tries": 0,
+                "random_seed": 0,
+                "fillfactor": 100,
+            },
+            repeats=3,
+        )
+    )
+    for run in campaign.runs.select_related("cell"):
+        is_a = run.cell.levels["script"] == "own@1"
+        objects = {
+            "index": {"t_k": INDEX} if is_a else {},
+            "relation": {"t": "TABLE"},
+        }
+        finish(
+            run,
+            (0.01 if is_a else 0.1) * (1 + run.repeat / 1000),
+            5.0,
+            settings=settings(**{DECOY: "4"}),
+            plan=SCAN,
+            compiler="12.2.0",
+            objects=objects,
+        )
+    Campaign.objects.update(state=Campaign.State.FINISHED)
+    a, b = (cell.pk for cell in campaign.cells.order_by("ordinal"))
+    return f"/compare/why/?a={a}&b={b}"
+
+
+def test_a_single_object_is_put_back_after_the_set_up_of_its_arm(member, without_index):
+    rows = {
+        row.key: row for row in member.get(without_index).context["answer"].differences
+    }
+    assert rows["index t_k"].back.endswith(f"{INDEX};")
+    assert rows["index t_k"].can_try
+    # The object comes first, and its set-up when that explains nothing.
+    assert rows["index t_k"].is_proposed
+    assert not rows["setup init_sql"].is_proposed
+    made = queue(member, without_index)
+    plans = {
+        run.cell.levels["arm"]: run.plan
+        for run in made.campaign.runs.select_related("cell")
+    }
+    assert plans.keys() == {A, B, AGAIN, "index t_k"}
+    sql = plans["index t_k"]["workload"]["init_sql"]
+    assert sql.startswith(plans[B]["workload"]["init_sql"])
+    assert sql.endswith(f"{INDEX};\n")
+    keys = {plan["cluster_key"] or plan["template_key"] for plan in plans.values()}
+    assert len(keys) == 4
+    Campaign.objects.update(state=Campaign.State.FINISHED)
+    rows = {
+        row.key: row for row in member.get(without_index).context["answer"].differences
+    }
+    assert rows["setup init_sql"].is_proposed
+    # With the set-up of A nothing has to follow.
+    assert (
+        member.post(without_index, {"try": ["index t_k", "setup init_sql"]}).status_code
+        == 302
+    )
+    made = Ablation.objects.latest("pk")
+    arms = {
+        run.cell.levels["arm"]: run.plan
+        for run in made.campaign.runs.select_related("cell")
+    }
+    assert (
+        arms[ALL]["workload"]["init_sql"]
+        == plans[A]["workload"]["init_sql"]
+        == arms["setup init_sql"]["workload"]["init_sql"]
+    )
+
+
+def test_what_the_slices_have_decided_is_what_the_page_begins_with(
+    member, measured, address
+):
+    """The runs scatter too much to be sure; their slices took turns."""
+    Campaign.objects.filter(pk=measured.pk).update(slice_seconds=1)
+    times = {"16": (0.06, 0.1, 0.14), "18": (0.12, 0.1, 0.05)}
+    for run in measured.runs.select_related("cell"):
+        major = run.cell.version[:2]
+        whole = times[major][run.repeat - 1]
+        run.measurements.filter(metric__name="tps").update(value=1 / whole)
+        seconds = 0.1 if major == "16" else 0.09
+        values = [1 / seconds * (1 + place / 500) for place in range(8)]
+        for name, series in (
+            (known_metrics.SLICE_TPS, values),
+            (known_metrics.SLICE_AT, [10.0 * place for place in range(8)]),
+            (known_metrics.SLICE_FOREIGN, [1.0] * 8),
+        ):
+            Series.objects.create(
+                run=run,
+                name=name.name,
+                start=1000.0 * run.repeat,
+                interval=1.0,
+                values=series,
+            )
+    sentence = member.get(address).context["answer"].sentence
+    assert re.match(
+        r"By their slices 18\.4 needs \d+\.\d to 1\d\.\d % less time per transaction",
+        sentence,
+    ), sentence
+    assert "Undecided:" not in sentence
 
 
 def test_arms_of_what_was_measured_in_slices_take_turns(member, measured, address):

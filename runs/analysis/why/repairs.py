@@ -1,0 +1,445 @@
+"""How single objects of a database get what the other side has: reviewed statements, one table.
+
+Nothing here is free text: names are plain or quoted, and each definition is what a server printed
+of its own catalogue, in the one form that its row expects. Whatever is not in that form is not put
+back. Every statement may be executed where nothing differs, too.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+# As recorded: `runs.execution.evidence.objects.MOST_CHARACTERS` cuts longer ones.
+MOST_CHARACTERS = 1990
+_PLAIN = re.compile(r"[a-z_][a-z0-9_$]{0,62}")
+_ARGUMENTS = re.compile(r"[a-z0-9_ ,.\[\]\"]{0,500}")
+_TYPE = re.compile(
+    r"[a-z][a-z0-9_ ]{0,60}(?:\(\d{1,9}(?:,\d{1,9})?\))?[a-z ]{0,30}(?:\[\]){0,3}"
+)
+_OPTION = re.compile(r"([a-z_]{1,40}(?:\.[a-z_]{1,40})?)=([a-z0-9_.+-]{1,40})")
+_DOLLARS = re.compile(
+    r"CREATE OR REPLACE (?:FUNCTION|PROCEDURE) [^;$]{1,1000}"
+    r"\$(?P<tag>function|procedure)\$(?P<body>.*)\$(?P=tag)\$\s?",
+    re.DOTALL,
+)
+# What psql would read as its own, or as a further statement.
+_FOREIGN = re.compile(r"[\\;]|--|/\*|(?<!:):[\"'A-Za-z_]")
+_STORAGE = {"p": "PLAIN", "e": "EXTERNAL", "x": "EXTENDED", "m": "MAIN"}
+_COMPRESSION = {"p": "pglz", "l": "lz4"}
+_VOLATILITY = {"v": "VOLATILE", "s": "STABLE", "i": "IMMUTABLE"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """An object by name, what it is and what it shall be: recorded definitions, empty for none.
+
+    `definitions` are those of the side that has what shall be, by kind and name.
+    """
+
+    name: str
+    now: str
+    wanted: str
+    definitions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The quoted names of a table and of what it has; of a plain name alone both."""
+        table, _point, member = self.name.partition(".")
+        return quoted(table), quoted(member or table)
+
+
+class NotPlain(ValueError):
+    """A name or a definition is not in the form that its row expects."""
+
+
+Repair = Callable[[Change], Iterator[str]]
+
+
+def quoted(name: str) -> str:
+    """A plain name as an identifier. Raises NotPlain."""
+    if not _PLAIN.fullmatch(name):
+        raise NotPlain(name)
+    return f'"{name}"'
+
+
+def statements(kind: str, change: Change) -> tuple[str, ...]:
+    """What makes the object as wanted; empty where nothing here does."""
+    repair = REPAIRS.get(kind)
+    if repair is None or change.now == change.wanted:
+        return ()
+    try:
+        return tuple(repair(change))
+    except NotPlain:
+        return ()
+
+
+def of_setting(name: str) -> tuple[str, ...]:
+    """Takes back what ALTER ROLE and ALTER DATABASE say of a setting, so that the file counts."""
+    try:
+        setting = ".".join(map(quoted, name.lower().split(".")))
+    except NotPlain:
+        return ()
+    targets = (
+        "format('DATABASE %I', current_database())",
+        "format('ROLE %I', current_user)",
+        "format('ROLE %I IN DATABASE %I', current_user, current_database())",
+        "format('ROLE ALL IN DATABASE %I', current_database())",
+        "'ROLE ALL'",
+    )
+    executed = " ".join(
+        f"EXECUTE 'ALTER ' || {target} || ' RESET {setting}';" for target in targets
+    )
+    return (f"DO $do$ BEGIN {executed} END $do$;",)
+
+
+def _single(text: str, *begins: str) -> str:
+    """One statement, or the rest of one, as a server printed it, without its end."""
+    text = text.strip().removesuffix(";")
+    if len(text) > MOST_CHARACTERS or _FOREIGN.search(text):
+        raise NotPlain(text[:100])
+    if begins and not text.startswith(begins):
+        raise NotPlain(text[:100])
+    return text
+
+
+def _index(change: Change) -> Iterator[str]:
+    index = quoted(change.name)
+    wanted = change.wanted.removesuffix(" INVALID")
+    if wanted != change.wanted:
+        raise NotPlain(change.wanted)
+    if wanted == change.now.removesuffix(" INVALID"):
+        yield f"REINDEX INDEX {index};"
+        return
+    definition = (
+        _single(wanted, "CREATE INDEX ", "CREATE UNIQUE INDEX ") if wanted else ""
+    )
+    # An index of a constraint is dropped with it.
+    constraint = (
+        "SELECT format('ALTER TABLE %s DROP CONSTRAINT %I CASCADE', o.conrelid::regclass, "  # noqa: S608 - a plain name
+        "o.conname) FROM pg_constraint o JOIN pg_class c ON c.oid = o.conindid "
+        f"WHERE c.relname = '{change.name}' AND o.contype IN ('p', 'u', 'x') LIMIT 1"
+    )
+    yield (
+        f"DO $do$ BEGIN EXECUTE coalesce(({constraint}), 'DROP INDEX IF EXISTS {index}'); "
+        "END $do$;"
+    )
+    if definition:
+        yield f"{definition};"
+
+
+def _relation(change: Change) -> Iterator[str]:
+    if not (change.now and change.wanted):
+        raise NotPlain(change.name)
+    table = quoted(change.name)
+    now, wanted = (text.split(" ") for text in (change.now, change.wanted))
+    kinds = [
+        [word for word in words if word in {"TABLE", "MATERIALIZED", "PARTITIONED"}]
+        for words in (now, wanted)
+    ]
+    if kinds[0] != kinds[1] or "TABLE" not in kinds[0]:
+        raise NotPlain(change.name)
+    if ("UNLOGGED" in now) != ("UNLOGGED" in wanted):
+        yield f"ALTER TABLE {table} SET {'UNLOGGED' if 'UNLOGGED' in wanted else 'LOGGED'};"
+    if ("ROW" in now) != ("ROW" in wanted):
+        yield (
+            f"ALTER TABLE {table} {'ENABLE' if 'ROW' in wanted else 'DISABLE'} "
+            "ROW LEVEL SECURITY;"
+        )
+    yield from _options(f"ALTER TABLE {table}", change)
+    if dict(_OPTION.findall(change.now)).get("fillfactor") != dict(
+        _OPTION.findall(change.wanted)
+    ).get("fillfactor"):
+        yield f"VACUUM FULL {table};"
+
+
+def _options(alter: str, change: Change) -> Iterator[str]:
+    now, wanted = (dict(_OPTION.findall(text)) for text in (change.now, change.wanted))
+    reset = sorted(now.keys() - wanted.keys())
+    changed = sorted(name for name, value in wanted.items() if now.get(name) != value)
+    if reset:
+        yield f"{alter} RESET ({', '.join(reset)});"
+    if changed:
+        values = ", ".join(f"{name} = {wanted[name]}" for name in changed)
+        yield f"{alter} SET ({values});"
+
+
+_COLUMN_PART = re.compile(
+    r" (?=NOT NULL|COLLATE |STORAGE |STATISTICS |COMPRESSION |[a-z_]{1,40}=)"
+)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What the record says of a column; `given` are its words by their name."""
+
+    type: str
+    default: str
+    given: Mapping[str, str]
+
+    @classmethod
+    def of(cls, text: str) -> "_Column":
+        head, _word, default = text.partition(" DEFAULT ")
+        name, *parts = _COLUMN_PART.split(head)
+        if not _TYPE.fullmatch(name):
+            raise NotPlain(name)
+        given: dict[str, str] = {}
+        for part in parts:
+            word, _space, value = part.partition(" ")
+            if "=" in word:
+                given["options"] = f"{given.get('options', '')} {part}".strip()
+            else:
+                given[word] = value
+        return cls(name, default, given)
+
+    def differs(self, other: "_Column", word: str) -> bool:
+        """Whether a word of theirs does."""
+        return self.given.get(word, "") != other.given.get(word, "")
+
+
+def _column(change: Change) -> Iterator[str]:
+    if not (change.now and change.wanted):
+        raise NotPlain(change.name)
+    table, column = change.parts
+    now, wanted = _Column.of(change.now), _Column.of(change.wanted)
+    alter = f"ALTER TABLE {table} ALTER COLUMN {column}"
+    if now.default != wanted.default:
+        yield (
+            f"{alter} SET DEFAULT {_single(wanted.default)};"
+            if wanted.default
+            else f"{alter} DROP DEFAULT;"
+        )
+    if now.differs(wanted, "NOT"):
+        yield f"{alter} {'SET' if 'NOT' in wanted.given else 'DROP'} NOT NULL;"
+    if now.differs(wanted, "STATISTICS"):
+        yield f"{alter} SET STATISTICS {int(wanted.given.get('STATISTICS', '-1'))};"
+    options_now = now.given.get("options", "")
+    options_wanted = wanted.given.get("options", "")
+    yield from _options(alter, Change(change.name, options_now, options_wanted))
+    yield from _stored(alter, now, wanted)
+    yield from _rewritten(alter, column, now, wanted)
+
+
+# Types whose values are stored as a column says unless it says otherwise.
+_EXTENDED = frozenset({"text", "character varying", "bytea", "jsonb", "json"})
+
+
+def _stored(alter: str, now: _Column, wanted: _Column) -> Iterator[str]:
+    if now.differs(wanted, "STORAGE"):
+        letter = wanted.given.get("STORAGE", "")
+        if letter not in _STORAGE and (letter or wanted.type not in _EXTENDED):
+            raise NotPlain(wanted.type)
+        yield f"{alter} SET STORAGE {_STORAGE[letter or 'x']};"
+    if now.differs(wanted, "COMPRESSION"):
+        method = _COMPRESSION.get(wanted.given.get("COMPRESSION", ""), "default")
+        yield f"{alter} SET COMPRESSION {method};"
+
+
+def _rewritten(alter: str, column: str, now: _Column, wanted: _Column) -> Iterator[str]:
+    """Each value is made anew, and stored as the column says now."""
+    is_stored = now.differs(wanted, "STORAGE") or now.differs(wanted, "COMPRESSION")
+    if now.type == wanted.type and not now.differs(wanted, "COLLATE") and not is_stored:
+        return
+    collation = wanted.given.get("COLLATE", "").strip('"')
+    if collation and not re.fullmatch(r"[A-Za-z0-9_.@-]{1,63}", collation):
+        raise NotPlain(collation)
+    value = f"{column}::text::{wanted.type}"
+    if is_stored and wanted.type in {"text", "character varying"}:
+        value = f"({column} || '')::{wanted.type}"
+    collated = f' COLLATE "{collation}"' if collation else ""
+    yield f"{alter} TYPE {wanted.type}{collated} USING {value};"
+
+
+def _constraint(change: Change) -> Iterator[str]:
+    table, constraint = change.parts
+    yield f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {constraint};"
+    if change.wanted:
+        definition = _single(
+            change.wanted, "FOREIGN KEY ", "CHECK ", "EXCLUDE ", "UNIQUE "
+        )
+        # pg_get_constraintdef() says it, and so does the record.
+        definition = definition.replace(" NOT VALID NOT VALID", " NOT VALID")
+        yield f"ALTER TABLE {table} ADD CONSTRAINT {constraint} {definition};"
+
+
+def _domain(change: Change) -> Iterator[str]:
+    domain, constraint = change.parts
+    yield f"ALTER DOMAIN {domain} DROP CONSTRAINT IF EXISTS {constraint};"
+    if change.wanted:
+        definition = _single(change.wanted, "CHECK ", "NOT NULL")
+        yield f"ALTER DOMAIN {domain} ADD CONSTRAINT {constraint} {definition};"
+
+
+_FIRING = {"D": "DISABLE", "R": "ENABLE REPLICA", "A": "ENABLE ALWAYS"}
+
+
+def _trigger(change: Change) -> Iterator[str]:
+    if "." not in change.name:
+        raise NotPlain(change.name)  # An event trigger.
+    table, trigger = change.parts
+    is_rule = any(
+        text.startswith("CREATE RULE ") for text in (change.now, change.wanted)
+    )
+    yield f"DROP {'RULE' if is_rule else 'TRIGGER'} IF EXISTS {trigger} ON {table};"
+    if not change.wanted:
+        return
+    definition, firing = change.wanted, ""
+    for letter, word in _FIRING.items():
+        if definition.endswith(f") {letter}"):
+            definition, firing = definition[:-2], word
+    yield f"{_single(definition, 'CREATE TRIGGER ', 'CREATE CONSTRAINT TRIGGER ', 'CREATE RULE ')};"
+    if firing:
+        yield f"ALTER TABLE {table} {firing} TRIGGER {trigger};"
+
+
+def _function(change: Change) -> Iterator[str]:
+    """By its whole definition; where only that of A's catalogue is missing, by what differs."""
+    if not (change.now and change.wanted):
+        raise NotPlain(change.name)
+    definition = change.definitions.get("function_definition", {}).get(change.name, "")
+    match = _DOLLARS.fullmatch(definition)
+    if match is not None and len(definition) <= MOST_CHARACTERS:
+        if f"${match['tag']}$" in match["body"] or "\\" in definition:
+            raise NotPlain(change.name)
+        # Psql reads no variable within dollars; what stands before has none.
+        if re.search(r"(?<!:):[\"'A-Za-z_]", definition[: match.start("body")]):
+            raise NotPlain(change.name)
+        yield f"{definition.strip()};"
+        return
+    now, wanted = change.now.split(" "), change.wanted.split(" ")
+    name, _bracket, arguments = change.name.partition("(")
+    arguments = arguments.removesuffix(")")
+    is_otherwise_same = now[:1] == wanted[:1] and now[2:] == wanted[2:]
+    if not (is_otherwise_same and _ARGUMENTS.fullmatch(arguments)):
+        raise NotPlain(change.name)
+    if wanted[1] not in _VOLATILITY:
+        raise NotPlain(change.name)
+    yield f"ALTER FUNCTION {quoted(name)}({arguments}) {_VOLATILITY[wanted[1]]};"
+
+
+def _sequence(change: Change) -> Iterator[str]:
+    match = re.fullmatch(r"CACHE (\d{1,18}) INCREMENT (-?\d{1,18})", change.wanted)
+    if not change.now or match is None:
+        raise NotPlain(change.name)
+    yield f"ALTER SEQUENCE {quoted(change.name)} CACHE {match[1]} INCREMENT BY {match[2]};"
+
+
+def _statistics(change: Change) -> Iterator[str]:
+    yield f"DROP STATISTICS IF EXISTS {quoted(change.name)};"
+    if change.wanted:
+        made = change.definitions.get("statistics_definition", {}).get(change.name, "")
+        yield f"{_single(made, 'CREATE STATISTICS ')};"
+
+
+def _view(change: Change) -> Iterator[str]:
+    if not (change.now and change.wanted):
+        raise NotPlain(change.name)
+    begin = re.match(r"WITH \([a-z0-9_=, ]{1,200}\) AS ", change.wanted)
+    text = change.wanted[begin.end() :] if begin else change.wanted
+    options = begin[0].removesuffix(" AS ") + " " if begin else ""
+    definition = _single(text, "SELECT", "WITH", "(", "VALUES", "TABLE")
+    yield f"CREATE OR REPLACE VIEW {quoted(change.name)} {options}AS {definition};"
+
+
+def _policy(change: Change) -> Iterator[str]:
+    table, policy = change.parts
+    yield f"DROP POLICY IF EXISTS {policy} ON {table};"
+    if change.wanted:
+        yield f"CREATE POLICY {policy} ON {table} {_single(change.wanted, 'AS ', 'FOR ')};"
+
+
+def _identity(change: Change) -> Iterator[str]:
+    if change.wanted not in {"", "FULL", "NOTHING"}:
+        raise NotPlain(change.wanted)
+    yield (
+        f"ALTER TABLE {quoted(change.name)} REPLICA IDENTITY {change.wanted or 'DEFAULT'};"
+    )
+
+
+def _prepared(change: Change) -> Iterator[str]:
+    """A transaction that A has not is taken back, and vacuum then removes what it held."""
+    if change.wanted or not re.fullmatch(r"[A-Za-z0-9_. -]{1,200}", change.name):
+        raise NotPlain(change.name)
+    yield f"ROLLBACK PREPARED '{change.name}';"
+
+
+def _slot(change: Change) -> Iterator[str]:
+    if change.wanted:
+        raise NotPlain(change.name)
+    quoted(change.name)
+    yield (
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "  # noqa: S608
+        f"WHERE slot_name = '{change.name}';"
+    )
+
+
+def _publication(change: Change) -> Iterator[str]:
+    if change.wanted:
+        raise NotPlain(change.name)
+    yield f"DROP PUBLICATION IF EXISTS {quoted(change.name)};"
+
+
+def _freshness(change: Change) -> Iterator[str]:
+    if not (change.now and change.wanted):
+        raise NotPlain(change.name)
+    yield f"VACUUM ANALYZE {quoted(change.name)};"
+
+
+def _bloat(change: Change) -> Iterator[str]:
+    """Only towards the smaller size."""
+    sizes = [float(text.removesuffix(" MB")) for text in (change.now, change.wanted)]
+    if sizes[1] >= sizes[0]:
+        raise NotPlain(change.name)
+    yield f"VACUUM FULL {quoted(change.name)};"
+
+
+_DEFAULT_OF = re.compile(r"([a-z_.]{1,100}) \([^()]{1,200}\)")
+
+
+def _default(change: Change) -> Iterator[str]:
+    """What a role or the database sets, by what the run's own session gets."""
+    match = _DEFAULT_OF.fullmatch(change.name)
+    if match is None or not re.fullmatch(r"[A-Za-z0-9_., +-]{0,200}", change.wanted):
+        raise NotPlain(change.name)
+    yield from of_setting(match[1])
+    if change.wanted:
+        setting = ".".join(map(quoted, match[1].split(".")))
+        yield (
+            "DO $do$ BEGIN EXECUTE format('ALTER DATABASE %I SET "
+            f"{setting} = %L', current_database(), '{change.wanted}'); END $do$;"
+        )
+
+
+def _extension(change: Change) -> Iterator[str]:
+    if not change.wanted or change.now:
+        raise NotPlain(change.name)
+    yield f"CREATE EXTENSION IF NOT EXISTS {quoted(change.name)};"
+
+
+# Every kind that a database has (`runs.execution.evidence.objects`) or that follows from it; None
+# where nothing here puts it back: then its set-up can be.
+REPAIRS: Mapping[str, Repair | None] = {
+    "relation": _relation,
+    "index": _index,
+    "column": _column,
+    "constraint": _constraint,
+    "trigger": _trigger,
+    "function": _function,
+    "sequence": _sequence,
+    "statistics": _statistics,
+    "freshness": _freshness,
+    "extension": _extension,
+    "view": _view,
+    "policy": _policy,
+    "domain": _domain,
+    "identity": _identity,
+    "slot": _slot,
+    "publication": _publication,
+    "prepared": _prepared,
+    "bloat": _bloat,
+    "default": _default,
+    "database": None,
+    "partition": None,
+    "generated": None,
+    "distribution": None,
+    "rows": None,
+}
