@@ -4,6 +4,7 @@
     benchlab-pair base='...' head='...' --more-until 3% --budget 10m --markdown comment.md
     benchlab-pair same='./bench.sh'        what this machine can show
     benchlab-pair --figures pair.json --markdown comment.md     judge again what --json wrote
+    benchlab-pair --campaign nightly base='...' head='...'      also upload it to BENCHLAB_URL
 
 Exit status: 0 no regression, 1 slower, 2 undecided, 3 not comparable, 64 wrong use.
 """
@@ -15,13 +16,14 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from runs.pair.again import NotFigures, readings
 from runs.pair.figures import Figures, FiguresDiffer, Readings, read
 from runs.pair.measuring import BASE, HEAD, CommandFailed, OutOfTime, Rounds, in_turn
+from runs.pair.uploading import Target, Upload, UploadFailed
 from runs.pair.verdict import PairAnswer, answer
 from runs.tools.adapter import UnreadableOutput
 
@@ -61,6 +63,7 @@ class Result:
     commands: dict[str, str]
     seconds: float
     looks: tuple[int, ...] = ()
+    rounds: Rounds = field(default_factory=Rounds)
 
     @property
     def is_same(self) -> bool:
@@ -98,6 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if limits.most_rounds < limits.rounds:
         parser.error("--most-rounds is less than --rounds")
     try:
+        upload = _upload(options, commands)
+    except UploadFailed as error:
+        parser.error(f"{error}")
+    try:
         result = measure(commands, limits, metric=options.metric, tool=options.tool)
     except (CommandFailed, FiguresDiffer, KeyError, UnreadableOutput) as error:
         message = error.args[0] if isinstance(error, KeyError) else error
@@ -108,7 +115,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if result is None:
         _tell("There is no verdict: it takes at least two whole rounds.")
         return 2
+    if upload is not None:
+        _send(upload, result)
     return _written(result, options)
+
+
+def _upload(options: argparse.Namespace, commands: dict[str, str]) -> Upload | None:
+    """Where the pair goes, if it goes anywhere. Raises UploadFailed."""
+    if not options.campaign:
+        return None
+    target = Target(
+        options.campaign, options.scenario, options.revision, options.base_revision
+    )
+    return Upload(target, commands)
+
+
+def _send(upload: Upload, result: Result) -> None:
+    """Upload what was measured. Where that fails the verdict stands all the same."""
+    try:
+        address = upload.send(result.rounds, result.readings)
+    except UploadFailed as error:
+        _tell(f"{error}")
+    else:
+        _tell(f"Uploaded {2 * len(result.rounds)} runs: {address}")
 
 
 def _again(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
@@ -167,7 +196,7 @@ def measure(
     readings_of_rounds = read(rounds, tool=tool)
     found = answer(_figure(readings_of_rounds, metric), looks=limits.looks)
     seconds = time.monotonic() - began
-    return Result(readings_of_rounds, found, commands, seconds, limits.looks)
+    return Result(readings_of_rounds, found, commands, seconds, limits.looks, rounds)
 
 
 def as_text(result: Result) -> str:
@@ -347,6 +376,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--junit", type=Path, metavar="FILE")
+    sending = parser.add_argument_group(
+        "upload as well",
+        "to the server of BENCHLAB_URL, with the token of BENCHLAB_TOKEN (scope upload)",
+    )
+    sending.add_argument("--campaign", default="", help="the campaign of the runs")
+    sending.add_argument("--scenario", default="", help="of a campaign that is new")
+    sending.add_argument(
+        "--revision", default="", metavar="SHA", help="of the head; git's otherwise"
+    )
+    sending.add_argument(
+        "--base-revision",
+        default="",
+        metavar="SHA",
+        help="of the base; git's otherwise",
+    )
     return parser
 
 

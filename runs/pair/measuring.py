@@ -38,7 +38,8 @@ class Execution:
     """One execution of a command.
 
     `seconds` are those of the clock, `cpu_seconds` those of all its processes' processor time, and
-    `peak_bytes` is the largest memory of one of them, 0 where the system does not tell.
+    `peak_bytes` is the largest memory of one of them, 0 where the system does not tell. `began_at`
+    is in seconds since 1970.
     """
 
     stdout: bytes
@@ -46,6 +47,7 @@ class Execution:
     seconds: float
     cpu_seconds: float
     peak_bytes: int
+    began_at: float = 0.0
 
 
 @dataclass
@@ -71,7 +73,7 @@ def execute(
     Raises CommandFailed unless it ends with 0, and OutOfTime after `timeout` seconds.
     """
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        began = time.monotonic()
+        began, began_at = time.monotonic(), time.time()
         process = subprocess.Popen(  # noqa: S602 - it is the user's own command line
             command,
             shell=True,
@@ -97,6 +99,7 @@ def execute(
         seconds,
         usage.ru_utime + usage.ru_stime if usage else 0.0,
         _peak(usage.ru_maxrss) if usage else 0,
+        began_at,
     )
 
 

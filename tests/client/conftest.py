@@ -80,12 +80,22 @@ def plain(tmp_path) -> dict[str, str]:
 @pytest.fixture
 def upload(plain, tmp_path):
     """Run the client in an empty folder and give what it left."""
+    return _runs([str(CLIENT)], plain, tmp_path)
 
+
+@pytest.fixture
+def pair(plain, tmp_path):
+    """The same of `benchlab-pair`."""
+    environment = plain | {"PYTHONPATH": str(ROOT)}
+    return _runs(["-m", "runs.pair.command"], environment, tmp_path)
+
+
+def _runs(program: list[str], own: dict[str, str], folder: Path):
     def ran(*argv, stdin="", **environment) -> Done:
         done = subprocess.run(
-            [sys.executable, "-W", "error", str(CLIENT), *map(str, argv)],
-            cwd=tmp_path,
-            env=plain | environment,
+            [sys.executable, "-W", "error", *program, *map(str, argv)],
+            cwd=folder,
+            env=own | environment,
             input=stdin,
             capture_output=True,
             text=True,

@@ -204,3 +204,88 @@ def test_a_side_that_fails_is_stored_and_there_is_no_verdict(upload, reach, chec
     assert done.status == 70, done.err
     assert "there is no verdict" in done.err
     assert Run.objects.count() == 4
+
+
+# `benchlab-pair` judges by itself, and uploads what it measured where a campaign is named.
+NAMED = ("--campaign", "pairs", "--scenario", "tpcb-like", "--rounds", 3)
+
+
+def ratio_of_server(client, base, head):
+    query = {
+        "campaign": "pairs",
+        "base": f"revision:{base}",
+        "head": f"revision:{head}",
+    }
+    (row,) = [
+        row
+        for row in client.get("/api/v1/compare/", query).json()["rows"]
+        if row["metric"] in {"elapsed", "seconds"}
+    ]
+    return row
+
+
+def test_a_pair_judged_here_is_uploaded_and_judged_alike(
+    client, pair, reach, checkout, tmp_path
+):
+    base, head = checkout
+    written = tmp_path / "pair.json"
+
+    done = pair(
+        *NAMED,
+        "--json",
+        written,
+        f"base={takes(400)}",
+        f"head={takes(440)}",
+        **reach,
+    )
+
+    assert done.status == 1, done.err
+    assert f"Uploaded 6 runs: {reach['BENCHLAB_URL']}/campaigns/pairs/" in done.err
+    told = json.loads(written.read_text())
+    row = ratio_of_server(client, base, head)
+    assert row["verdict"] == told["verdict"] == "slower"
+    for name in ("ratio", "low", "high"):
+        assert row[name] == pytest.approx(told[name], rel=1e-9)
+    runs = Run.objects.order_by("pk")
+    assert [run.labels["order"] for run in runs] == list("123456")
+    assert [run.round for run in runs] == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_command_that_prints_no_figures_is_uploaded_with_its_time(
+    client, pair, reach, checkout
+):
+    done = pair(*NAMED, "base=sleep 0.02", "head=sleep 0.3", **reach)
+
+    assert done.status == 1, done.err
+    assert ratio_of_server(client, *checkout)["verdict"] == "slower"
+
+
+@pytest.mark.parametrize(
+    ("environment", "reason"),
+    [
+        ({}, "which server?"),
+        ({"BENCHLAB_URL": "http://127.0.0.1:1"}, "no token"),
+    ],
+)
+def test_what_an_upload_lacks_is_told_before_anything_is_measured(
+    pair, checkout, tmp_path, environment, reason
+):
+    done = pair(*NAMED, "base=touch ran", "head=touch ran", **environment)
+
+    assert done.status == 64
+    assert reason in done.err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_server_that_is_away_leaves_the_verdict_and_keeps_the_runs(
+    pair, reach, checkout
+):
+    away = reach | {"BENCHLAB_URL": "http://127.0.0.1:1"}
+
+    done = pair(*NAMED, f"base={takes(400)}", f"head={takes(440)}", **away)
+
+    assert done.status == 1
+    assert "elapsed: head is slower than base" in done.out
+    assert "cannot be reached" in done.err
+    assert "benchlab-upload --send-spool" in done.err
+    assert not Run.objects.exists()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import shlex
 import signal
@@ -300,6 +301,16 @@ def test_the_wheel_judges_without_django(tmp_path, takes):
     )
     assert done.returncode == 1, done.stderr
     assert "elapsed: head is slower than base" in done.stdout
+    without_server = subprocess.run(
+        [sys.executable, "-c", program, *sides, "--campaign", "nightly"],
+        cwd=tmp_path / "installed",
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert without_server.returncode == 64
+    assert "Set BENCHLAB_URL" in without_server.stderr
     versions = program.replace(
         "import main; sys.exit(main", "import versions; sys.exit(versions"
     )
