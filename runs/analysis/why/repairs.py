@@ -2,7 +2,7 @@
 
 Nothing here is free text: names are plain or quoted, and each definition is what a server printed
 of its own catalogue, in the one form that its row expects. Whatever is not in that form is not put
-back. Every statement may be executed where nothing differs, too.
+back.
 """
 
 import re
@@ -113,18 +113,25 @@ def _index(change: Change) -> Iterator[str]:
     definition = (
         _single(wanted, "CREATE INDEX ", "CREATE UNIQUE INDEX ") if wanted else ""
     )
-    # An index of a constraint is dropped with it.
+    if change.now.startswith("CREATE UNIQUE "):
+        yield _dropped_with_its_constraint(change.name)
+    elif change.now:
+        yield f"DROP INDEX {index};"
+    if definition:
+        yield f"{definition};"
+
+
+def _dropped_with_its_constraint(name: str) -> str:
+    """An index of a constraint is dropped with it, and only so."""
     constraint = (
         "SELECT format('ALTER TABLE %s DROP CONSTRAINT %I CASCADE', o.conrelid::regclass, "  # noqa: S608 - a plain name
         "o.conname) FROM pg_constraint o JOIN pg_class c ON c.oid = o.conindid "
-        f"WHERE c.relname = '{change.name}' AND o.contype IN ('p', 'u', 'x') LIMIT 1"
+        f"WHERE c.relname = '{name}' AND o.contype IN ('p', 'u', 'x') LIMIT 1"
     )
-    yield (
-        f"DO $do$ BEGIN EXECUTE coalesce(({constraint}), 'DROP INDEX IF EXISTS {index}'); "
+    return (
+        f"DO $do$ BEGIN EXECUTE coalesce(({constraint}), 'DROP INDEX {quoted(name)}'); "
         "END $do$;"
     )
-    if definition:
-        yield f"{definition};"
 
 
 def _relation(change: Change) -> Iterator[str]:

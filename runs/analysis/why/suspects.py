@@ -8,6 +8,7 @@ evidence times reach, no probability; what it says is a fact, and never that som
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
 from typing import Any, Literal, Self
 
 from runs.analysis.why import counters, distributions, families, repairs
@@ -88,7 +89,8 @@ class Side:
     """One side: its version, its settings by effective value, and the accounts of its runs.
 
     `further` is what else is recorded, by kind, then by name. `of_role` are the settings that a
-    role or the database sets, whatever the cluster's file says.
+    role or the database sets, whatever the cluster's file says. `measured` is when its first run
+    began and its last one ended.
     """
 
     major: str
@@ -98,6 +100,8 @@ class Side:
     query_mode: str = "simple"
     further: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     of_role: frozenset[str] = frozenset()
+    number_of_runs: int = 0
+    measured: tuple[datetime, datetime] | None = None
 
     @property
     def counted(self) -> list[dict[Name, float]]:

@@ -197,6 +197,8 @@ def _missing(answers: Answers) -> Iterator[str]:
                 "missing": proof.missing,
                 "rounds": proof.rounds,
             }
+            if answers.has_ended and not proof.explained:
+                yield _("Put it back again when nobody else uses the machine.")
     if answers.cpu is not None and answers.time is None and not answers.has_ended:
         yield _(
             "Time: no answer, since runs in which others had the machine count for processor time "
@@ -204,7 +206,8 @@ def _missing(answers: Answers) -> Iterator[str]:
         )
     for name, count in answers.lacking.items():
         yield _(
-            "%(name)s: no answer, since %(count)d of its runs have ended with a figure."
+            "%(name)s: no answer, since %(count)d of its runs have ended with a figure; the "
+            "campaign says why. The others can be put back without it."
         ) % {
             "name": name,
             "count": count,

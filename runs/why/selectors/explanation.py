@@ -31,7 +31,8 @@ class Explanation:
     differences that both sides recorded; `plans_missing` is the code of why there are no plans.
     `proposed` are the keys of what an ablation would try now, `length` what it takes; None if
     nothing can be tried. `recording` is the campaign that was queued from here for what is
-    `recorded` by runs of their own.
+    `recorded` by runs of their own. `silent` are the labels of sides of which no record can be
+    read; `days_apart` is how many days lie between the runs of both.
     """
 
     a: Cell
@@ -52,6 +53,8 @@ class Explanation:
     length: Length | None
     recording: Ablation | None
     recorded: Recorded
+    silent: tuple[str, ...] = ()
+    days_apart: int = 0
 
     @property
     def has_plans(self) -> bool:

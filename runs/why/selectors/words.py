@@ -15,6 +15,8 @@ from runs.why.selectors.explanation import Explanation
 
 # Of a difference; the page lists all counters below.
 MOST_SIGNS = 3
+# Machines change more slowly than that.
+MOST_DAYS_APART = 1
 OBSTACLES = {
     "same_cell": gettext_lazy("This is one cell, and no difference."),
     "published": gettext_lazy(
@@ -26,7 +28,10 @@ OBSTACLES = {
         "The two were measured on other machines: no ablation can take that back."
     ),
     "no_evidence": gettext_lazy(
-        "These runs kept no record of where their time went; measure them again to explain them."
+        "No record is left of where the time of %(silent)s went; measure it again to explain it."
+    ),
+    "no_runs": gettext_lazy(
+        "No run of %(silent)s has ended with a figure: its campaign says why."
     ),
 }
 PARTS = {
@@ -224,6 +229,12 @@ def differences(explanation: Explanation) -> Iterator[str]:
     difference = explanation.difference
     if difference is None:
         return
+    if explanation.days_apart > MOST_DAYS_APART:
+        text = _(
+            "%(number)d days lie between their runs, and what changed on the machine meanwhile is "
+            "in the difference; an ablation measures both again."
+        )
+        yield text % {"number": explanation.days_apart}
     proof = explanation.proofs[0] if explanation.proofs else None
     if proof is not None and not _is_sure(difference) and _has_verdict(proof):
         yield _of_ablation(explanation, proof)
@@ -252,7 +263,11 @@ def differences(explanation: Explanation) -> Iterator[str]:
 
 
 def _labels(explanation: Explanation) -> dict[str, object]:
-    return {"a": explanation.labels[0], "b": explanation.labels[1]}
+    return {
+        "a": explanation.labels[0],
+        "b": explanation.labels[1],
+        "silent": ", ".join(explanation.silent),
+    }
 
 
 def _has_verdict(proof: Proof) -> bool:

@@ -46,7 +46,10 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
             *(list(map(parts.split, s.accounts)) for s in (of_a, of_b))
         )
     elif not obstacle:
-        obstacle = "no_evidence"
+        has_runs = all(
+            side is not None and side.number_of_runs for side in (of_a, of_b)
+        )
+        obstacle = "no_evidence" if has_runs else "no_runs"
     differences = _suspects(of_a, of_b, difference)
     earlier = ablations.of_pair(a, b, to=reader)
     ablation = next((ablation for ablation in earlier if ablation.suspects), None)
@@ -57,10 +60,11 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     tried = [Suspect.from_json(kept) for kept in ablation.suspects] if ablation else []
     proposed = _proposed(differences, tried, answers)
     arms = _arms(a, b, recordings)
+    labels = _labels(cells[a], cells[b])
     return Explanation(
         a=cells[a],
         b=cells[b],
-        labels=_labels(cells[a], cells[b]),
+        labels=labels,
         obstacle=obstacle,
         difference=difference,
         in_turn=_in_turn(cells[a], cells[b]) if difference else None,
@@ -76,7 +80,32 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         length=_length(cells[a], cells[b], proposed) if proposed else None,
         recording=next(iter(recordings), None),
         recorded=recorded(*arms, (cells[a], cells[b]), difference),
+        silent=_silent(labels, (of_a, of_b), is_without_runs=obstacle == "no_runs"),
+        days_apart=_days_apart(of_a, of_b),
     )
+
+
+def _silent(
+    labels: tuple[str, str],
+    compared_sides: tuple[Side | None, Side | None],
+    *,
+    is_without_runs: bool,
+) -> tuple[str, ...]:
+    """The labels of sides without a record, or without a run that has ended."""
+    return tuple(
+        label
+        for label, side in zip(labels, compared_sides, strict=True)
+        if side is not None
+        and not (side.number_of_runs if is_without_runs else side.accounts)
+    )
+
+
+def _days_apart(a: Side | None, b: Side | None) -> int:
+    """How many days lie between the last run of one side and the first of the other."""
+    if a is None or b is None or a.measured is None or b.measured is None:
+        return 0
+    gap = max(a.measured[0] - b.measured[1], b.measured[0] - a.measured[1])
+    return max(gap.days, 0)
 
 
 def _arms(a: int, b: int, recordings: Sequence[Ablation]) -> tuple[set[int], set[int]]:

@@ -3,6 +3,7 @@
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
@@ -109,12 +110,21 @@ def _side(
         accounts=known_accounts,
         query_mode=str(cell.levels.get("query_mode", "simple")),
         further=_further(cell, runs, known_accounts),
+        number_of_runs=len(runs),
+        measured=_measured(runs),
         of_role=frozenset(
             name
             for name, printed in settings.items()
             if printed.get("source") in OF_ROLE
         ),
     )
+
+
+def _measured(runs: Sequence[Run]) -> tuple[datetime, datetime] | None:
+    """When the first one began and the last one ended."""
+    begun = [run.started_at for run in runs if run.started_at is not None]
+    ended = [run.finished_at for run in runs if run.finished_at is not None]
+    return (min(begun), max(ended)) if begun and ended else None
 
 
 def _further(

@@ -233,6 +233,17 @@ CASES = [
         "Without the time in the queue new needs 1 ms less per transaction than old",
     ),
     Case(
+        "a year lies between the runs of both sides",
+        lambda: replace(NOTHING, difference=SURE, days_apart=365),
+        "365 days lie between their runs, and what changed on the machine meanwhile is in the "
+        "difference; an ablation measures both again.",
+    ),
+    Case(
+        "the same of two days",
+        lambda: replace(NOTHING, difference=SURE, days_apart=2),
+        "2 days lie between their runs",
+    ),
+    Case(
         "a side has one run",
         lambda: replace(NOTHING, difference=difference(0.001, 0.002, rounds=1)),
         "That is of one run a side, and may be chance.",
@@ -267,8 +278,8 @@ CASES = [
     *(
         Case(
             f"the obstacle {code}",
-            lambda code=code: replace(NOTHING, obstacle=code),
-            str(text) % {"a": "old", "b": "new"},
+            lambda code=code: replace(NOTHING, obstacle=code, silent=("new",)),
+            str(text) % {"a": "old", "b": "new", "silent": "new"},
         )
         for code, text in words.OBSTACLES.items()
     ),
@@ -524,6 +535,7 @@ ROWS += [
     replace(with_suspect(), length=Length(4, (60.0, 120.0))),
 ]
 NOTES = [
+    tried(TRUTH, SETTING, rounds=12, lost=[("jit", 3)]),
     tried({**TRUTH, "jit": 0.1, ALL: 0.1}, SETTING, SETTING_TOO, lost=[("jit", 3)]),
     replace(
         tried(TRUTH, SETTING),

@@ -33,14 +33,13 @@ CREATE DOMAIN d AS int;
 class Plant:
     """What only B executes, the difference that it makes, and from which version on.
 
-    `setup_only`: nothing puts it back alone. One that is not repeatable is put back once.
+    `setup_only`: nothing puts it back alone.
     """
 
     sql: str
     key: str
     since: int = 0
     setup_only: bool = False
-    is_repeatable: bool = True
 
 
 PLANTS = {
@@ -137,7 +136,6 @@ PLANTS = {
     "prepared transaction": Plant(
         "BEGIN; DELETE FROM t WHERE id < 5; PREPARE TRANSACTION 'held';",
         "prepared held",
-        is_repeatable=False,
     ),
     "extension": Plant(
         "DROP EXTENSION IF EXISTS plpgsql CASCADE;", "extension plpgsql"
@@ -280,9 +278,7 @@ def fault_of(plant, server, folder, a):
         return str(suspect.statements or "")
     if not suspect.statements:
         return f"nothing puts it back: {suspect}"
-    # Twice, since what is put back together may have been put back already.
-    for _time in range(1 + plant.is_repeatable):
-        psql(server, folder, "b", "\n".join(suspect.statements))
+    psql(server, folder, "b", "\n".join(suspect.statements))
     psql(server, folder, "b", "VACUUM ANALYZE;")
     left = listed(a, read(server, folder, "b"))
     return f"left {left[plant.key]}" if plant.key in left else ""
