@@ -7,15 +7,15 @@ the code has written there, it is numbers under short names, and the words are o
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from runs.foreign_json import loads
 from runs.pair.figures import Figures, Readings
 
 LARGEST_FILE = 4 * 1024 * 1024
-MOST_FIGURES, MOST_ROUNDS = 200, 1000
+MOST_FIGURES, MOST_ROUNDS = 1000, 1000
 LONGEST_NAME, LONGEST_UNIT = 80, 20
-DIRECTIONS = ("higher", "lower")
+DIRECTIONS = ("higher", "lower", "neutral")
 # What names of benchmarks have: with these signs nobody is mentioned, and nothing is markup.
 NAME = re.compile(r"[\w .,:/%()=+-]+")
 # What forges make a link of by itself.
@@ -26,11 +26,20 @@ class NotFigures(ValueError):
     """The file is not what `--json` writes; the message says where."""
 
 
-def readings(path: Path) -> tuple[Readings, str, tuple[int, ...]]:
-    """(the figures of both sides, the name of the one that was judged, the looks at it).
+class MeasuredPair(NamedTuple):
+    """What a file has: figures, the one that was judged, the looks at it.
 
-    Raises NotFigures.
+    `is_alone` says that somebody chose the figure, so that no other one was judged.
     """
+
+    readings: Readings
+    metric: str
+    looks: tuple[int, ...]
+    is_alone: bool
+
+
+def measured_pair(path: Path) -> MeasuredPair:
+    """The file's content. Raises NotFigures."""
     try:
         with path.open("rb") as file:
             packed = file.read(LARGEST_FILE + 1)
@@ -54,7 +63,7 @@ def readings(path: Path) -> tuple[Readings, str, tuple[int, ...]]:
     is_number = all(type(look) is int and 2 <= look <= MOST_ROUNDS for look in looks)
     if not is_number or len(looks) > MOST_ROUNDS:
         raise NotFigures("looks: whole numbers of rounds")
-    return Readings("", figures), name, looks
+    return MeasuredPair(Readings("", figures), name, looks, not content.get("further"))
 
 
 def _figures(name: str, entry: dict[str, Any]) -> Figures:
@@ -64,7 +73,7 @@ def _figures(name: str, entry: dict[str, Any]) -> Figures:
             f"{_short(name)}: from 2 to {MOST_ROUNDS} rounds of both sides"
         )
     if entry["direction"] not in DIRECTIONS:
-        raise NotFigures(f"{_short(name)}: direction is higher or lower")
+        raise NotFigures(f"{_short(name)}: direction is higher, lower or neutral")
     unit = entry["unit"]
     if (
         not isinstance(unit, str)

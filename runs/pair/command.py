@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from runs.pair.again import NotFigures, readings
+from runs.pair.again import NotFigures, measured_pair
 from runs.pair.figures import Figures, FiguresDiffer, Readings, read
 from runs.pair.measuring import BASE, HEAD, CommandFailed, OutOfTime, Rounds, in_turn
 from runs.pair.uploading import Target, Upload, UploadFailed
@@ -145,13 +145,13 @@ def _again(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     if options.sides:
         parser.error("--figures has been measured: no sides beside it")
     try:
-        figures_of_file, name, looks = readings(options.figures)
-        judged = figures_of_file.named(options.metric or name)
+        pair = measured_pair(options.figures)
+        chosen = options.metric or (pair.metric if pair.is_alone else "")
+        found = _answer(pair.readings, chosen, pair.looks, primary=pair.metric)
     except (NotFigures, KeyError) as error:
         _tell(f"{error.args[0]}")
         return NOT_COMPARABLE
-    found = answer(judged, looks=looks)
-    return _written(Result(figures_of_file, found, {}, 0.0, looks), options)
+    return _written(Result(pair.readings, found, {}, 0.0, pair.looks), options)
 
 
 def _written(result: Result, options: argparse.Namespace) -> int:
@@ -182,7 +182,9 @@ def measure(
             elapsed = time.monotonic() - began
             _tell(_progress(number, elapsed, limits))
             if number == 1:
-                _figure(read(rounds, tool=tool), metric)  # a wrong name is told at once
+                first = read(rounds, tool=tool)
+                if metric:
+                    first.named(metric)  # a wrong name is told at once
             if _is_enough(rounds, limits, metric, tool) or _is_over(
                 number, elapsed, limits
             ):
@@ -194,7 +196,7 @@ def measure(
     if len(rounds) < LEAST_ROUNDS:
         return None
     readings_of_rounds = read(rounds, tool=tool)
-    found = answer(_figure(readings_of_rounds, metric), looks=limits.looks)
+    found = _answer(readings_of_rounds, metric, limits.looks)
     seconds = time.monotonic() - began
     return Result(readings_of_rounds, found, commands, seconds, limits.looks, rounds)
 
@@ -256,6 +258,15 @@ def as_json(result: Result) -> str:
             "rounds": found.rounds,
             "rules": found.found.rules,
             "looks": list(result.looks),
+            "further": {
+                further.figures.name: {
+                    "verdict": further.found.verdict,
+                    "ratio": further.found.ratio,
+                    "low": further.found.low,
+                    "high": further.found.high,
+                }
+                for further in found.further
+            },
             "tool": result.readings.tool,
             "seconds": round(result.seconds, 3),
             "commands": result.commands,
@@ -289,8 +300,17 @@ def as_junit(result: Result) -> str:
     )
 
 
-def _figure(readings: Readings, metric: str) -> Figures:
-    return readings.named(metric) if metric else readings.primary()
+def _answer(
+    readings: Readings, metric: str, looks: Sequence[int], *, primary: str = ""
+) -> PairAnswer:
+    """Of a figure that somebody chose alone; else of all that the tool printed.
+
+    `primary` is the one that is judged first where it is known. Raises KeyError.
+    """
+    if metric:
+        return answer(readings.named(metric), looks=looks)
+    first = readings.named(primary) if primary else readings.primary()
+    return answer(first, further=readings.further(first), looks=looks)
 
 
 def _is_enough(rounds: Rounds, limits: Limits, metric: str, tool: str) -> bool:
@@ -299,7 +319,7 @@ def _is_enough(rounds: Rounds, limits: Limits, metric: str, tool: str) -> bool:
         return True
     if limits.precision is None or len(rounds) not in limits.looks:
         return False
-    found = answer(_figure(read(rounds, tool=tool), metric), looks=limits.looks)
+    found = _answer(read(rounds, tool=tool), metric, limits.looks)
     if found.found.is_proven:
         return True
     return found.shows is not None and found.shows <= limits.precision
@@ -320,15 +340,16 @@ def _progress(number: int, elapsed: float, limits: Limits) -> str:
 
 
 def _shown(result: Result) -> list[Figures]:
-    """The figure that was judged, then those that every execution has."""
+    """The figure that was judged, further ones that are proven, and what every execution has."""
     judged = result.answer.figures
+    proven = [answer.figures for answer in result.answer.proven]
     own = [
         figures
         for figures in result.readings.figures
         if figures.name in ("seconds", "cpu_seconds", "peak_memory")
         and figures != judged
     ]
-    return [judged, *own]
+    return [judged, *proven, *own]
 
 
 def _tell(text: str) -> None:

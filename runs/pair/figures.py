@@ -50,6 +50,19 @@ class Readings:
     tool: str
     figures: tuple[Figures, ...]
 
+    def further(self, judged: Figures) -> tuple[Figures, ...]:
+        """What a tool printed besides the figure that is judged, and of which one end is better."""
+        own = {name for name, _unit, _direction in OWN}
+        if judged.name in own:
+            return ()
+        return tuple(
+            figures
+            for figures in self.figures
+            if figures.name not in own
+            and figures.direction != "neutral"
+            and figures != judged
+        )
+
     def primary(self) -> Figures:
         """The figure that is judged where nobody chose one."""
         by_name = {figures.name: figures for figures in self.figures}

@@ -21,25 +21,64 @@ from runs.analysis.number_words import percent
 from runs.pair.figures import Figures
 
 CAMPAIGN = 1
+# Of the further figures that are proven to differ, so many are named in a sentence.
+MOST_TOLD = 5
 EXITS = {"slower": 1, "too_few_runs": 2, "undecided": 2, "not_comparable": 3}
 
 
 @dataclass(frozen=True)
+class FurtherAnswer:
+    """What the rounds say of a figure that nobody asked for."""
+
+    figures: Figures
+    found: Inference
+
+
+@dataclass(frozen=True)
 class PairAnswer:
-    """What the rounds say of a figure.
+    """What the rounds say of a figure, and of the others that the tool printed.
 
     `shows` is the difference that so many rounds can show on this machine, by the noise of these
-    runs; None where it is not known.
+    runs; None where it is not known. One of the others that is slower is a regression as well.
     """
 
     figures: Figures
     found: Inference
     rounds: int
     shows: float | None
+    further: tuple[FurtherAnswer, ...] = ()
 
     @property
     def sentence(self) -> str:
-        """The whole, in a sentence."""
+        """The whole, in a sentence; in a second one which further figures are proven."""
+        return " ".join(filter(None, (self._first, self._others)))
+
+    @property
+    def proven(self) -> tuple[FurtherAnswer, ...]:
+        """The further figures that are slower, then those that are faster."""
+        return tuple(
+            answer
+            for verdict in ("slower", "faster")
+            for answer in self.further
+            if answer.found.verdict == verdict
+        )
+
+    @property
+    def _others(self) -> str:
+        if not self.further:
+            return ""
+        if not self.proven:
+            return f"Of {len(self.further)} further figures none is proven to differ."
+        parts = [
+            f"{answer.figures.name} is {size(answer.found)}"
+            for answer in self.proven[:MOST_TOLD]
+        ]
+        left = len(self.proven) - len(parts)
+        more = [f"{left} more"] if left else []
+        return f"Of {len(self.further)} further figures: {'; '.join(parts + more)}."
+
+    @property
+    def _first(self) -> str:
         sized = size(self.found)
         name = self.figures.name
         if words := decided(self.found, head="head", base="base"):
@@ -61,6 +100,8 @@ class PairAnswer:
     @property
     def exit_code(self) -> int:
         """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
+        if any(answer.found.verdict == "slower" for answer in self.further):
+            return EXITS["slower"]
         return EXITS.get(self.found.verdict, 0)
 
 
@@ -77,27 +118,42 @@ def decided(found: Inference, *, head: str, base: str) -> str:
 
 
 def answer(
-    figures: Figures, *, effect: float = MINIMUM_EFFECT, looks: Sequence[int] = ()
+    figures: Figures,
+    *,
+    further: Sequence[Figures] = (),
+    effect: float = MINIMUM_EFFECT,
+    looks: Sequence[int] = (),
 ) -> PairAnswer:
-    """Judge a figure of whole rounds.
+    """Judge a figure of whole rounds; `further` ones share one error rate.
 
     `looks` are the numbers of rounds after which the answer is looked at, where it decides whether
     to go on: all of them together keep the error of one.
     """
-    unit = resolution((*figures.base, *figures.head))
-    cells = [cell(figures.base, unit), cell(figures.head, unit)]
     significance = (
         critical.level_of_look(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
     )
-    model = Model(cells, turns={CAMPAIGN})
+    found = _judged(figures, effect, significance)
+    others = tuple(
+        FurtherAnswer(other, _judged(other, effect, significance, len(further)))
+        for other in further
+    )
+    return PairAnswer(figures, found, len(figures.base), _shows(found), others)
+
+
+def _judged(
+    figures: Figures, effect: float, significance: float, metrics: int = 1
+) -> Inference:
+    """The answer for a figure; `metrics` are how many share the significance."""
+    unit = resolution((*figures.base, *figures.head))
     (found,) = judge(
-        model,
+        Model([cell(figures.base, unit), cell(figures.head, unit)], turns={CAMPAIGN}),
         [Pair(0, 1)],
         direction=figures.direction,
         effect=effect,
         significance=significance,
+        other_metrics=metrics,
     )
-    return PairAnswer(figures, found, len(figures.base), _shows(found))
+    return found
 
 
 def cell(values: Sequence[float], unit: float) -> Cell:

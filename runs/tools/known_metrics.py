@@ -156,11 +156,15 @@ OTHER_DESCRIPTOR = _other(
 )
 UNSYNCED = _other("unsynced", "ops/s", "higher", _("Not synced"))
 
-# Google Benchmark, hyperfine, pytest-benchmark
+# Google Benchmark, go test, hyperfine, pytest-benchmark
 REAL_TIME = _metric("real_time", _("Time of an iteration"), "ms", "lower")
 CPU_TIME = _metric("cpu_time", _("Processor time of an iteration"), "ms", "lower")
 ITEM_RATE = _metric("items_per_second", _("Items per second"), "items/s", "higher")
 BYTE_RATE = _metric("bytes_per_second", _("Bytes per second"), "B/s", "higher")
+ALLOCATED = _metric("allocated_bytes", _("Allocated in an iteration"), "B", "lower")
+ALLOCATIONS = _metric(
+    "allocations", _("Allocations in an iteration"), "allocations", "lower"
+)
 USER_TIME = _metric("user_time", _("Processor time, user"), "s", "lower")
 SYSTEM_TIME = _metric("system_time", _("Processor time, system"), "s", "lower")
 CALL_TIME = _metric("time", _("Time of a call"), "ms", "lower")

@@ -12,13 +12,6 @@ TOOLS = (
     ("wrk", re.compile(r"^Running \d{1,9}[smh] test @ ", re.MULTILINE)),
     ("JMeter", re.compile(r"^summary [+=] {1,20}\d{1,12} in ", re.MULTILINE)),
     (
-        "go test",
-        re.compile(
-            r"^Benchmark\S{1,200}\s{1,80}\d{1,15}\s{1,20}[\d.]{1,20} ns/op",
-            re.MULTILINE,
-        ),
-    ),
-    (
         "JMH",
         re.compile(
             r"^Benchmark\s{1,200}(?:\(\w{1,80}\)\s{1,80}){0,9}Mode\s{1,20}Cnt",

@@ -42,6 +42,7 @@ QUANTITIES: dict[str, dict[str, Fraction | int]] = {
     **{
         unit: {unit: 1}
         for unit in (
+            "allocations",
             "transactions",
             "queries",
             "requests",

@@ -21,8 +21,9 @@ from runs.analysis import interval_words
 from runs.compare.selectors.describe import verdict_words
 from runs.pair import command, verdict
 from runs.pair.command import main
-from runs.pair.figures import Figures, FiguresDiffer, read
+from runs.pair.figures import Figures, FiguresDiffer, Readings, read
 from runs.pair.measuring import Execution, OutOfTime, Rounds, execute, in_turn
+from runs.uploads.services.uploaded_run import GivenMeasurement
 from tests.history_points import commit, repeats, sha, store
 from tests.release import build_pair
 
@@ -344,3 +345,112 @@ def test_names_in_a_comment_are_no_markup():
     text = command.escaped("a|b <img> @all [x](y) `z` *w*\nend")
 
     assert text == r"a\|b \<img\> @" + "\u200b" + r"all \[x\](y) \`z\` \*w\* end"
+
+
+# Suites: a tool that prints many figures.
+
+SUITE = """\
+import random, sys
+for number in range(6):
+    loss = float(sys.argv[1]) if number == 4 else 1
+    print(f"bench{number}={100 * loss * random.gauss(1, 0.002):.3f} ms lower")
+print(f"rows={int(sys.argv[2])} rows neutral")
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """A command that prints six times, of which the fifth is so many times as long."""
+    program = tmp_path / "suite.py"
+    program.write_text(SUITE)
+    return lambda loss, rows=7: f"{sys.executable} {program} {loss} {rows}"
+
+
+def test_a_further_figure_that_is_slower_is_a_regression(suite, tmp_path, capsys):
+    first, again = tmp_path / "first.json", tmp_path / "again.json"
+    comment = tmp_path / "comment.md"
+
+    files = ["--json", str(first), "--markdown", str(comment)]
+    assert main([f"base={suite(1)}", f"head={suite(1.1)}", *files]) == 1
+
+    said = capsys.readouterr().out
+    assert re.search(
+        r"Of 5 further figures: bench4 is [\d.]+( to [\d.]+)? % more\.", said
+    )
+    told = json.loads(first.read_text())
+    assert told["metric"] == "bench0"
+    assert told["verdict"] != "slower"
+    assert told["exit_code"] == 1
+    assert {
+        name for name, found in told["further"].items() if found["verdict"] == "slower"
+    } == {"bench4"}
+    assert "| bench4 (ms) |" in comment.read_text()
+    # A job that may comment says the same, and the figure without a better end is no obstacle.
+    assert main(["--figures", str(first), "--json", str(again)]) == 1
+    assert json.loads(again.read_text())["further"] == told["further"]
+
+
+def test_a_figure_that_somebody_chose_is_judged_alone(suite, tmp_path, capsys):
+    first = tmp_path / "first.json"
+    chosen = ["--metric", "bench1", "--json", str(first)]
+
+    status = main([f"base={suite(1)}", f"head={suite(1.1)}", *chosen])
+
+    assert status in {0, 2}
+    assert "further" not in capsys.readouterr().out
+    assert main(["--figures", str(first)]) == status
+
+
+@pytest.mark.django_db
+def test_a_suite_is_judged_as_the_server_judges_it(client):
+    random = Random(3)
+    names = [f"bench{number}" for number in range(8)]
+    loss_of = {"bench2": 1.05, "bench5": 0.9}
+    readings = Readings(
+        "lines",
+        tuple(
+            Figures(
+                name,
+                "ms",
+                "lower",
+                tuple(random.gauss(100, 0.5) for _ in range(5)),
+                tuple(loss_of.get(name, 1) * random.gauss(100, 0.5) for _ in range(5)),
+            )
+            for name in names
+        ),
+    )
+    for place in range(5):
+        for side, of in (("base", commit(0)), ("head", commit(1))):
+            (run,) = repeats(of, campaign="suite", tps=[1], job="github/1/pair")
+            measurements = tuple(
+                GivenMeasurement(
+                    figures.name,
+                    getattr(figures, side)[place],
+                    unit="ms",
+                    direction="lower",
+                )
+                for figures in readings.figures
+            )
+            labels = {**run.labels, "pair": side}
+            store(replace(run, round=place, labels=labels, measurements=measurements))
+
+    body = client.get(
+        "/api/v1/compare/",
+        {
+            "campaign": "suite",
+            "base": f"revision:{sha(0)}",
+            "head": f"revision:{sha(1)}",
+        },
+    ).json()
+
+    first = readings.named("bench0")
+    found = verdict.answer(first, further=readings.further(first))
+    answers = {first.name: found.found} | {
+        further.figures.name: further.found for further in found.further
+    }
+    assert body["exit_code"] == found.exit_code == 1
+    for row in body["rows"]:
+        answer = answers[row["metric"]]
+        assert row["verdict"] == answer.verdict
+        for name in ("ratio", "low", "high"):
+            assert row[name] == pytest.approx(getattr(answer, name), rel=1e-9)

@@ -301,6 +301,7 @@ def test_json_with_wrong_types_everywhere_is_no_trouble():
 NAMES = {
     "benchbase",
     "fio",
+    "go_test",
     "go_tpc",
     "hammerdb",
     "pg_test_fsync",
@@ -542,7 +543,7 @@ def test_pytest_benchmark_gives_the_median_of_each_test():
 
 
 def test_one_is_not_taken_for_the_other():
-    tools = ("google_benchmark", "hyperfine", "pytest_benchmark")
+    tools = ("go_test", "google_benchmark", "hyperfine", "pytest_benchmark")
     for tool in tools:
         for other in tools:
             for text in samples(other).values():

@@ -279,10 +279,10 @@ REFUSED = [
         "YCSB",
     ),
     (
-        "sysbench",
-        "go test -bench",
-        "BenchmarkX-8   \t 500\t  1234 ns/op\nPASS\n",
-        "go test",
+        "go_test",
+        "go test -bench, of which the end is missing",
+        "BenchmarkX-8   \t 500\t  1234 ns/op\n",
+        "neither with PASS nor with FAIL",
     ),
     (
         "fio",

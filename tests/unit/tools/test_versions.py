@@ -102,6 +102,7 @@ REAL = [
     ("fio", "3.1.json"),
     ("fio", "3.41.json"),
     ("fio", "3.41_status.txt"),
+    ("go_test", "uuid_1.6.0.txt"),
     ("google_benchmark", "1.4.1_aggregates.json"),
     ("hyperfine", "1.18.0.json"),
     ("hyperfine", "1.20.0.json"),

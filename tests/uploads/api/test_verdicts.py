@@ -51,6 +51,12 @@ TOOLS = {
     "hyperfine": ("two.json", None, r'"median": #', "lower"),
     "google_benchmark": ("plain.json", r'"load_avg": \[#', r'"real_time": #', "lower"),
     "pytest_benchmark": ("three.json", r'"total": #', r'"median": #', "lower"),
+    "go_test": (
+        "uuid_1.6.0.txt",
+        None,
+        r"(?m:^BenchmarkUUID_New-2\s+\d+\s+# ns)",
+        "lower",
+    ),
     "lines": ("three.txt", None, r"tps=#", "higher"),
 }
 

@@ -1,0 +1,146 @@
+"""Benchmarks of Go, of which real ones were recorded."""
+
+import json
+import re
+import statistics
+
+import pytest
+
+from runs.tools import reader
+from runs.tools.adapter import UnreadableOutput
+from runs.tools.go_test.adapter import read
+from tests.unit.tools.reading import sample
+
+
+def text_of(name):
+    return sample("go_test", name).decode()
+
+
+def reading_of(name):
+    return read({"stdout": text_of(name)})
+
+
+def figures(reading):
+    return {value.metric: value.value for value in reading.measurements}
+
+
+def printed(text, name):
+    """The times of a benchmark as its lines have them, in milliseconds."""
+    found = re.findall(
+        rf"^{re.escape(name)}\s+\d+\s+([\d.]+) ns/op", text, re.MULTILINE
+    )
+    return [float(value) / 1e6 for value in found]
+
+
+def test_each_benchmark_has_its_time_in_milliseconds():
+    text, reading = text_of("uuid_1.6.0.txt"), reading_of("uuid_1.6.0.txt")
+    names = re.findall(r"^(Benchmark\S+)\s+\d+", text, re.MULTILINE)
+
+    assert reading.status == "finished"
+    assert reading.notes == ()
+    assert len(figures(reading)) == len(names)
+    assert figures(reading)["uuid_uuid_new_real_time"] == pytest.approx(
+        printed(text, "BenchmarkUUID_New-2")[0]
+    )
+    assert {value.unit for value in reading.measurements} == {"ms"}
+
+
+def test_of_repeats_the_median_counts_and_other_units_have_their_direction():
+    text, reading = text_of("plain.txt"), reading_of("plain.txt")
+    times = printed(text, "BenchmarkSub/n=10-2")
+
+    assert len(times) == 2
+    found = {value.metric: value for value in reading.measurements}
+    assert found["toy_sub_n_10_real_time"].value == pytest.approx(
+        statistics.median(times)
+    )
+    directions = {
+        "toy_sub_n_10_bytes_per_second": ("B/s", "higher"),
+        "toy_sub_n_10_allocated_bytes": ("B", "lower"),
+        "toy_sub_n_10_allocations": ("allocations", "lower"),
+        "toy_sub_n_10_q_s": ("q/s", "higher"),
+        "toy_sub_n_10_rows_op": ("rows/op", "neutral"),
+    }
+    for name, expected in directions.items():
+        assert (found[name].unit, found[name].direction) == expected
+
+
+def test_what_a_benchmark_prints_itself_does_not_hide_its_figures():
+    text = text_of("plain.txt")
+
+    assert re.search(r"^BenchmarkLoud-2\s+hello", text, re.MULTILINE)
+    assert "toy_loud_real_time" in figures(reading_of("plain.txt"))
+    assert "toy_log_real_time" in figures(reading_of("plain.txt"))
+    assert not any("skip" in name for name in figures(reading_of("plain.txt")))
+
+
+def test_the_events_of_json_are_the_text_in_them():
+    reading = reading_of("events.json")
+    text = "".join(
+        json.loads(line).get("Output", "")
+        for line in text_of("events.json").splitlines()
+    )
+
+    assert figures(reading) == figures(read({"stdout": text}))
+    assert {"toy_add_real_time", "toy_loud_real_time"} <= figures(reading).keys()
+
+
+def test_packages_and_processors_part_what_has_one_name():
+    packages = figures(reading_of("packages.txt"))
+    processors = figures(reading_of("processors.txt"))
+
+    assert len(packages) == 4
+    assert set(packages) == {
+        f"{package}_{name}_real_time"
+        for package in ("toy", "b")
+        for name in ("add", "log")
+    }
+    assert set(processors) == {"toy_add_real_time", "toy_add_2_real_time"}
+
+
+def test_a_benchmark_that_failed_leaves_the_others_partial():
+    reading = reading_of("failed.txt")
+
+    assert reading.status == "partial"
+    assert [reason.message for reason in reading.reasons] == ["BenchmarkBad failed."]
+    assert set(figures(reading)) == {"toy_add_real_time"}
+
+
+@pytest.mark.parametrize("name", ["plain.txt", "events.json"])
+def test_wherever_it_is_cut_no_figure_is_wrong(name):
+    text = text_of(name)
+    whole = set(figures(read({"stdout": text})))
+    for length in range(1, len(text)):
+        try:
+            reading = read({"stdout": text[:length]})
+        except UnreadableOutput:
+            continue
+        assert set(figures(reading)) <= whole, length
+        assert set(figures(reading)) == whole or reading.reasons, length
+
+
+def test_units_that_a_program_describes_are_believed():
+    text = "Unit frags better=lower\nBenchmarkX-8 10 5 ns/op 7 frags\nPASS\n"
+    _time, frags = read({"stdout": text}).measurements
+
+    assert (frags.metric, frags.direction) == ("x_frags", "lower")
+
+
+def test_a_panic_is_told():
+    text = (
+        "BenchmarkA-8 10 5 ns/op\nBenchmarkB-8 \npanic: no rows\n\ngoroutine 1 [x]:\n"
+    )
+    reading = read({"stdout": text})
+
+    assert reading.status == "partial"
+    assert reading.reasons[0].message == "It ended with: panic: no rows"
+
+
+def test_it_is_recognised():
+    for name in ("plain.txt", "events.json", "uuid_1.6.0.txt"):
+        assert reader.tool_of({"stdout": text_of(name)}) == "go_test"
+
+
+def test_text_of_another_kind_is_refused():
+    with pytest.raises(UnreadableOutput):
+        read({"stdout": "Benchmark results: fine\n"})
