@@ -10,7 +10,13 @@ from django.core.management.base import CommandError
 from runs.access.services import audit
 from runs.archive.services import publications
 from runs.management import command
-from runs.published import advice, derived_figures, reading, schema
+from runs.published import (
+    advice,
+    derived_figures,
+    reading,
+    schema,
+    second_reading,
+)
 from runs.published.derived_figures import CheckedTable
 from runs.published.document import Document
 from runs.published.errors import PublishedFileError
@@ -32,6 +38,14 @@ class Command(command.Command):
             help="Read and check the files without a database, and report contradictions.",
         )
         parser.add_argument(
+            "--against",
+            action="append",
+            default=[],
+            type=Path,
+            metavar="TEXT",
+            help="With --check and one file: a text of its source. Says what either lacks.",
+        )
+        parser.add_argument(
             "files",
             nargs="*",
             type=Path,
@@ -40,8 +54,16 @@ class Command(command.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
+            if options["against"] and not (
+                options["check"] and len(options["files"]) == 1
+            ):
+                raise CommandError(
+                    "--against needs --check and the one file to compare."
+                )
             if options["check"]:
                 self._check(options["files"])
+                for file in options["files"] if options["against"] else ():
+                    self._compare(file, options["against"])
             elif options["files"]:
                 raise CommandError(
                     "Files are named with --check only: what is loaded is the whole archive."
@@ -83,6 +105,16 @@ class Command(command.Command):
             raise CommandError(
                 f"{faults} to mend, nothing is stored; docs/adding-a-source.md has each field."
             )
+
+    def _compare(self, file: Path, sources: Sequence[Path]) -> None:
+        try:
+            text = "\n".join(path.read_text() for path in sources)
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"--against: {error}.") from error
+        differences = second_reading.differences(reading.read(file), text)
+        for difference in differences:
+            self.stdout.write(f"  against the source: {difference}")
+        self.stdout.write(f"{len(differences)} to look at again in the source.")
 
     def _check_file(
         self, path: Path, document: Document, known_names: Known, *, is_named: bool
