@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
+# Verdicts of pages need it, and modules load it when first used.
+import scipy.special  # noqa: F401
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special, stats
+import scipy as sp
 
 RATE = 0.05
 # A smaller change is none: two builds of one release differ by as much.
@@ -67,7 +67,7 @@ def typical(ratios: Mapping[int, Sequence[float]]) -> Typical | None:
     medians = np.median(np.array(whole_rows), axis=0)
     mean = float(np.mean(medians))
     error = float(np.std(medians, ddof=1)) / math.sqrt(number)
-    width = float(stats.t.isf(RATE / 2, number - 1)) * error
+    width = float(sp.stats.t.isf(RATE / 2, number - 1)) * error
     rounds = tuple(float(value) for value in medians)
     return Typical(
         rounds, math.exp(mean), math.exp(mean - width), math.exp(mean + width)
@@ -136,17 +136,17 @@ def _prior(rows: Sequence[_Row]) -> _Prior:
         return _Prior(0.0, 0.0)
     freedoms = np.array([row.rounds - 1 for row in known], dtype=float)
     logs = np.log([row.variance for row in known])
-    shifted = logs - special.digamma(freedoms / 2) + np.log(freedoms / 2)
+    shifted = logs - sp.special.digamma(freedoms / 2) + np.log(freedoms / 2)
     mean = float(np.mean(shifted))
     spread = float(
-        np.var(shifted, ddof=1) - np.mean(special.polygamma(1, freedoms / 2))
+        np.var(shifted, ddof=1) - np.mean(sp.special.polygamma(1, freedoms / 2))
     )
     if spread <= 0:
         # The statements scatter alike: all that is known of one is known of each.
         return _Prior(math.exp(mean), math.inf)
     freedom = 2 * _inverse_trigamma(spread)
     return _Prior(
-        math.exp(mean + special.digamma(freedom / 2) - math.log(freedom / 2)),
+        math.exp(mean + sp.special.digamma(freedom / 2) - math.log(freedom / 2)),
         float(freedom),
     )
 
@@ -159,8 +159,8 @@ def _inverse_trigamma(value: float) -> float:
         return 1 / value
     guess = 0.5 + 1 / value
     for _step in range(50):
-        trigamma = float(special.polygamma(1, guess))
-        change = trigamma * (1 - trigamma / value) / float(special.polygamma(2, guess))
+        trigamma = float(sp.special.polygamma(1, guess))
+        change = trigamma * (1 - trigamma / value) / float(sp.special.polygamma(2, guess))
         guess += change
         if -change / guess < 1e-8:
             break
@@ -175,7 +175,7 @@ def _tested(row: _Row, prior: _Prior) -> _Test:
         freedom = own + prior.freedom
         variance = (own * row.variance + prior.freedom * prior.variance) / freedom
     error = math.sqrt(max(variance, 1e-12) / row.rounds)
-    p_value = float(2 * stats.t.sf(abs(row.mean) / error, freedom))
+    p_value = float(2 * sp.stats.t.sf(abs(row.mean) / error, freedom))
     return _Test(error, freedom, p_value)
 
 
@@ -191,7 +191,7 @@ def _called(p_values: Mapping[int, float]) -> set[int]:
 
 def _judged(row: _Row, test: _Test, is_called: bool, level_of_called: float) -> Judged:
     level = level_of_called if is_called else RATE
-    width = float(stats.t.isf(level / 2, test.freedom)) * test.error
+    width = float(sp.stats.t.isf(level / 2, test.freedom)) * test.error
     low, high = row.mean - width, row.mean + width
     word = _word(low, high, is_called=is_called)
     return Judged(word, math.exp(row.mean), math.exp(low), math.exp(high), test.p_value)
@@ -222,7 +222,7 @@ def whole(ratios: Sequence[float]) -> Whole | None:
         return None
     mean = float(np.mean(ratios))
     error = float(np.std(ratios, ddof=1)) / math.sqrt(len(ratios))
-    width = float(stats.t.isf(RATE / 2, len(ratios) - 1)) * error
+    width = float(sp.stats.t.isf(RATE / 2, len(ratios) - 1)) * error
     low, high = mean - width, mean + width
     is_called = low > 0 or high < 0
     word = _word(low, high, is_called=is_called)

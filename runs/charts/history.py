@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
@@ -64,9 +65,12 @@ class History:
             (mark for mark in self.marks if mark.is_step), key=lambda mark: mark.at
         )
 
-    @property
+    @cached_property
     def reference(self) -> float:
-        """What is 100 %: the level before the first change, else the median of all."""
+        """What is 100 %: the level before the first change, else the median of all.
+
+        Kept: the place of each point asks for it.
+        """
         steps = self.steps
         if steps and steps[0].before:
             return steps[0].before

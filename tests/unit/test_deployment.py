@@ -343,9 +343,11 @@ def test_a_web_process_has_the_pages_loaded_before_its_first_request():
         cwd=ROOT,
         text=True,
     )
-    assert {"runs.urls", "runs.campaigns.urls", "runs.compare.views.compare"} <= set(
-        loaded.split()
-    )
+    modules = set(loaded.split())
+    shared = {"runs.urls", "runs.compare.views.compare", "scipy.special"}
+    assert shared | {"runs.campaigns.urls"} <= modules
+    # It takes a third as long to load as everything else: `import scipy as sp` loads it late.
+    assert "scipy.stats" not in modules
 
 
 @pytest.mark.parametrize("name", ["control", "worker"])

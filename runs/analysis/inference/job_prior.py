@@ -47,10 +47,13 @@ _OF_STEP = np.exp(-(_STEPS**2) / 2) / np.exp(-(_STEPS**2) / 2).sum()
 _LOGS = _SUITES[:, None] + BETWEEN_ROWS * _STEPS[None, :]
 _VARIANCES = np.exp(2 * _LOGS)
 # What makes densities of different freedom comparable.
-_CONSTANTS = (
-    sp.special.gammaln((FREEDOMS + 1) / 2)
-    - sp.special.gammaln(FREEDOMS / 2)
-    - np.log(FREEDOMS * np.pi) / 2
+_CONSTANTS = np.array(
+    [
+        math.lgamma((freedom + 1) / 2)
+        - math.lgamma(freedom / 2)
+        - math.log(freedom * math.pi) / 2
+        for freedom in FREEDOMS
+    ]
 )[:, None, None]
 _FREEDOM_OF = FREEDOMS[:, None, None]
 _PRIOR = -(((_SUITES - MEAN) / BETWEEN_SUITES) ** 2) / 2

@@ -182,9 +182,9 @@ def measure(
     with _keeping_nothing():
         for address in only or addresses():
             asked = address.format(**known)
-            is_open = not _needs_login(asked)
-            name = reader or (READERS[0] if is_open else ADMINISTRATOR)
-            if name == READERS[0] and not is_open:
+            is_for_all = is_open(asked)
+            name = reader or (READERS[0] if is_for_all else ADMINISTRATOR)
+            if name == READERS[0] and not is_for_all:
                 continue
             cost = _cost(clients[name], asked, plans)
             if cost is not None:
@@ -232,9 +232,10 @@ def _clients() -> dict[str, Any]:
     return clients
 
 
-def _needs_login(address: str) -> bool:
+def is_open(address: str) -> bool:
+    """Whether anybody may ask for it."""
     rules = ADDRESSES[resolve(address.partition("?")[0]).view_name]
-    return GRANTS[rules["GET"]].role > Role.ANYBODY
+    return GRANTS[rules["GET"]].role == Role.ANYBODY
 
 
 def _cost(client: Any, address: str, plans: dict[str, dict[str, Any]]) -> Cost | None:

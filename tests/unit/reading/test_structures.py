@@ -46,17 +46,22 @@ def count_of(structure: Structure) -> int:
 
 def growth(read_times: Callable[[int], object]) -> float:
     """How much longer it takes to read twice as much, at least; 0 where four times is nothing."""
-    if cpu_seconds(lambda: read_times(4), tries=1) < NOTICED_SECONDS:
+
+    def seconds(times: int, tries: int) -> float:
+        return cpu_seconds(lambda: read_times(times), tries=tries)
+
+    four = seconds(4, tries=1)
+    if four < NOTICED_SECONDS:
         return 0.0
-    for tries in (1, 3):
-        one, two, four = (
-            cpu_seconds(lambda: read_times(times), tries=tries)  # noqa: B023
-            for times in (1, 2, 4)
-        )
-        found = min(two / one, four / two)
-        if found <= MOST_GROWTH:
-            break
-    return found
+    once = _least_growth(seconds(1, tries=1), seconds(2, tries=1), four)
+    if once <= MOST_GROWTH:
+        return once
+    return _least_growth(*(seconds(times, tries=3) for times in (1, 2, 4)))
+
+
+def _least_growth(one: float, two: float, four: float) -> float:
+    """By how much time grows for twice as much, from both sizes."""
+    return min(two / one, four / two)
 
 
 def too_steep(content: bytes, read: Read) -> Iterator[str]:
