@@ -8,6 +8,7 @@ import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -40,6 +41,12 @@ def in_phase(monkeypatch):
         monkeypatch.setattr(director.reporter, "phase", entering)
 
     return set_up
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a postmaster has started."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in listed.split()]
 
 
 def postmaster(data: Path) -> int:
@@ -83,12 +90,14 @@ def test_a_server_that_does_not_stop_costs_no_result(
 
 
 @prepared
+@pytest.mark.parametrize("seconds_left", [0, 4])
 def test_a_server_that_was_killed_leaves_no_shared_memory(
-    direct, plan, base_dir, in_phase
+    direct, plan, base_dir, in_phase, seconds_left
 ):
+    """Even where one of its processes takes longer to end than the postmaster."""
     director = direct(plan)
     data = base_dir / "clusters" / "shared" / "data"
-    segments, files = [], set()
+    segments, files, late = [], set(), []
 
     def kill():
         lines = (data / "postmaster.pid").read_text().splitlines()
@@ -103,11 +112,17 @@ def test_a_server_that_was_killed_leaves_no_shared_memory(
             )
         )
         assert files
+        last = min(children_of(int(lines[0])))
+        os.kill(last, signal.SIGSTOP)
+        late.append(Timer(seconds_left, os.kill, (last, signal.SIGKILL)))
         for each in concerning(str(data)):
-            os.kill(each.pid, signal.SIGKILL)
+            if each.pid != last:
+                os.kill(each.pid, signal.SIGKILL)
+        late[0].start()
 
     in_phase(director, "collecting", kill)
     execute(director)
+    late[0].join()
     there = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
     assert segments[0] not in [line.split()[1] for line in there]
     assert not any(map(Path.exists, files))

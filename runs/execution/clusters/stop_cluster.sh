@@ -40,12 +40,26 @@ has_neighbours() {
     return 1
 }
 
+# Whether a process of the server is left: each works in its data directory. One that was killed may
+# still have to end, and has its memory until then.
+is_served() {
+    for each in /proc/[0-9]*; do
+        [ "$each/cwd" -ef "$data" ] && return
+    done
+    return 1
+}
+
 # A server that was killed leaves its shared memory, whose key goes with the data directory, and whose
 # dynamic part was noted at its start (postgres.py). What any process has attached or mapped is in use.
 # All files are listed before it is asked who runs: one that starts meanwhile has others. The last
 # server to end takes what is left.
 free_memory() {
     [ -f "$data/postmaster.pid" ] || return 0
+    waited=0
+    while is_served && [ $waited -lt 50 ]; do
+        waited=$((waited + 1))
+        sleep 0.1
+    done
     while read -r found number _mode _size _creator _last attached _rest; do
         [ "$found/$number/$attached" = "$key/$segment/0" ] && ipcrm -m "$segment"
     done </proc/sysvipc/shm
