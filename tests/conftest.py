@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 from django.utils import translation
 from playwright.sync_api import Browser, expect, sync_playwright
 
@@ -209,18 +209,24 @@ def stored_throughout(
 ) -> Iterator[Callable[[Any], Any]]:
     """`stored_throughout(make)` stores once what the tests of a module share; what `make` gives.
 
-    Each test rolls back only what it adds; all is rolled back after the module's last test.
+    Each test rolls back only what it adds; all is rolled back after the module's last test. What
+    is stored is checked at once: each test would check it again, and roll that back.
     """
     stored = transaction.atomic()
 
-    def store(make: Callable[[], Any]) -> Any:
+    def reach(do: Callable[[], Any]) -> Any:
         with django_db_blocker.unblock():
-            return make()
+            return do()
 
-    store(stored.__enter__)
+    def store(make: Callable[[], Any]) -> Any:
+        made = reach(make)
+        reach(connection.check_constraints)
+        return made
+
+    reach(stored.__enter__)
     yield store
-    store(lambda: transaction.set_rollback(True))
-    store(lambda: stored.__exit__(None, None, None))
+    reach(lambda: transaction.set_rollback(True))
+    reach(lambda: stored.__exit__(None, None, None))
 
 
 @pytest.fixture(scope="module")
