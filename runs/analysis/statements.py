@@ -160,7 +160,9 @@ def _inverse_trigamma(value: float) -> float:
     guess = 0.5 + 1 / value
     for _step in range(50):
         trigamma = float(sp.special.polygamma(1, guess))
-        change = trigamma * (1 - trigamma / value) / float(sp.special.polygamma(2, guess))
+        change = (
+            trigamma * (1 - trigamma / value) / float(sp.special.polygamma(2, guess))
+        )
         guess += change
         if -change / guess < 1e-8:
             break
