@@ -167,7 +167,8 @@ def _parts(explanation: Explanation) -> Iterator[dict[str, Any]]:
 class WhyDoor(QueryDoor):
     """Why one cell differs from another, and an ablation that puts suspects back."""
 
-    parameters = ("a", "b", "count", "try")
+    parameters = ("a", "b", "count")
+    repeatable = ("try",)
     renderer_classes = (JSONRenderer, MarkdownRenderer)
     PARAMETERS = (
         OpenApiParameter(

@@ -83,7 +83,7 @@ class Family:
     `counters` must move if one acts in a load that lasts; none means that nothing shows it.
     `traces` are what plans show besides (`plans`, `parallel`, `jit`), and the time (`blocked`).
     `unseen` are codes of what neither shows. `parts` are the parts of the time that it reaches;
-    empty is all.
+    empty is all. `share` lowers its rank where others of the same counters act more often.
     """
 
     name: str
@@ -91,6 +91,7 @@ class Family:
     traces: Sequence[str] = ()
     unseen: Sequence[str] = ()
     parts: Sequence[str] = ()
+    share: float = 1.0
 
     @property
     def is_judged(self) -> bool:
@@ -120,6 +121,8 @@ FAMILIES = {
         Family("vacuum", VACUUMS, (), ("short_run", "catalogues")),
         Family("reading", READS, (), ("system_cache",), ("blocked", "server")),
         Family("logging", LOG, (), ("log_elsewhere",)),
+        # What is seldom logged, and not for each statement.
+        Family("logging_events", LOG, (), ("log_elsewhere",), (), 0.5),
         Family("functions", FUNCTIONS, (), ("inlined",)),
         Family(
             "index", (*SCANS, *HITS), ("plans",), ("functions",), ("server", "blocked")
@@ -141,6 +144,20 @@ _PLANNING = re.compile(
 _COMMIT = re.compile(r"\A(?:synchronous_|commit_|fsync|wal_sync_method|wal_writer_)")
 _MEMORY = ("work_mem", "hash_mem_multiplier", "temp_buffers")
 _LOGGING = re.compile(r"\Alog_|\Adebug_print|\Atrace_|\Alogging_|\Asyslog")
+_OF_EVENTS = frozenset(
+    {
+        "log_autovacuum_min_duration",
+        "log_checkpoints",
+        "log_connections",
+        "log_disconnections",
+        "log_hostname",
+        "log_lock_waits",
+        "log_recovery_conflict_waits",
+        "log_replication_commands",
+        "log_startup_progress_interval",
+        "log_temp_files",
+    }
+)
 _WAL_BY_NAME = (
     "default_toast_compression",
     "wal_consistency_checking",
@@ -209,6 +226,8 @@ def _name_of(name: str, category: str) -> str:
         return "wal"
     if name in {"shared_buffers", "huge_pages", "vacuum_buffer_usage_limit"}:
         return "reading" if name == "shared_buffers" else "none"
+    if name in _OF_EVENTS:
+        return "logging_events"
     if _LOGGING.search(name):
         return "logging"
     return next(

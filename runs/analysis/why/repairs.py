@@ -6,7 +6,7 @@ back.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 # As recorded: `runs.execution.evidence.objects.MOST_CHARACTERS` cuts longer ones.
@@ -73,23 +73,42 @@ def statements(kind: str, change: Change) -> tuple[str, ...]:
         return ()
 
 
-def of_setting(name: str) -> tuple[str, ...]:
-    """Takes back what ALTER ROLE and ALTER DATABASE say of a setting, so that the file counts."""
+_DEFAULT_OF = re.compile(
+    r"(?P<setting>[a-z_.]{1,100}) \((?:all roles|(?:role (?P<role>[A-Za-z0-9_-]{1,63}))?"
+    r"(?:, )?(?:database (?P<database>[A-Za-z0-9_-]{1,63}))?)\)"
+)
+
+
+def of_setting(name: str, defaults: Iterable[str]) -> tuple[str, ...]:
+    """Takes back what roles and the database say of a setting, so that the file counts.
+
+    `defaults` are the names of what they say, as recorded.
+    """
     try:
-        setting = ".".join(map(quoted, name.lower().split(".")))
+        return tuple(
+            f"{_alter(default)} RESET {_setting(name)};"
+            for default in defaults
+            if default.partition(" (")[0] == name
+        )
     except NotPlain:
         return ()
-    targets = (
-        "format('DATABASE %I', current_database())",
-        "format('ROLE %I', current_user)",
-        "format('ROLE %I IN DATABASE %I', current_user, current_database())",
-        "format('ROLE ALL IN DATABASE %I', current_database())",
-        "'ROLE ALL'",
-    )
-    executed = " ".join(
-        f"EXECUTE 'ALTER ' || {target} || ' RESET {setting}';" for target in targets
-    )
-    return (f"DO $do$ BEGIN {executed} END $do$;",)
+
+
+def _alter(default: str) -> str:
+    """Whose setting it is: "enable_seqscan (role x, database y)"."""
+    match = _DEFAULT_OF.fullmatch(default)
+    if match is None:
+        raise NotPlain(default)
+    role, database = match["role"], match["database"]
+    if role is None and database is not None:
+        return f'ALTER DATABASE "{database}"'
+    whose = f'"{role}"' if role is not None else "ALL"
+    within = f' IN DATABASE "{database}"' if database is not None else ""
+    return f"ALTER ROLE {whose}{within}"
+
+
+def _setting(name: str) -> str:
+    return ".".join(map(quoted, name.split(".")))
 
 
 def _single(text: str, *begins: str) -> str:
@@ -114,24 +133,18 @@ def _index(change: Change) -> Iterator[str]:
         _single(wanted, "CREATE INDEX ", "CREATE UNIQUE INDEX ") if wanted else ""
     )
     if change.now.startswith("CREATE UNIQUE "):
-        yield _dropped_with_its_constraint(change.name)
+        # An index of a constraint is dropped with it, and only so.
+        table = re.search(r" ON (?:[a-z_]\w*\.)?([a-z_]\w*) USING ", change.now)
+        if table is None:
+            raise NotPlain(change.now)
+        yield (
+            f"ALTER TABLE {quoted(table[1])} DROP CONSTRAINT IF EXISTS {index} CASCADE;"
+        )
+        yield f"DROP INDEX IF EXISTS {index};"
     elif change.now:
         yield f"DROP INDEX {index};"
     if definition:
         yield f"{definition};"
-
-
-def _dropped_with_its_constraint(name: str) -> str:
-    """An index of a constraint is dropped with it, and only so."""
-    constraint = (
-        "SELECT format('ALTER TABLE %s DROP CONSTRAINT %I CASCADE', o.conrelid::regclass, "  # noqa: S608 - a plain name
-        "o.conname) FROM pg_constraint o JOIN pg_class c ON c.oid = o.conindid "
-        f"WHERE c.relname = '{name}' AND o.contype IN ('p', 'u', 'x') LIMIT 1"
-    )
-    return (
-        f"DO $do$ BEGIN EXECUTE coalesce(({constraint}), 'DROP INDEX {quoted(name)}'); "
-        "END $do$;"
-    )
 
 
 def _relation(change: Change) -> Iterator[str]:
@@ -224,6 +237,14 @@ def _column(change: Change) -> Iterator[str]:
     yield from _options(alter, Change(change.name, options_now, options_wanted))
     yield from _stored(alter, now, wanted)
     yield from _rewritten(alter, column, now, wanted)
+
+
+def _generated(change: Change) -> Iterator[str]:
+    """Only back to a plain column, which keeps its values; from 13 on."""
+    if change.wanted:
+        raise NotPlain(change.name)
+    table, column = change.parts
+    yield f"ALTER TABLE {table} ALTER COLUMN {column} DROP EXPRESSION;"
 
 
 # Types whose values are stored as a column says unless it says otherwise.
@@ -399,21 +420,16 @@ def _bloat(change: Change) -> Iterator[str]:
     yield f"VACUUM FULL {quoted(change.name)};"
 
 
-_DEFAULT_OF = re.compile(r"([a-z_.]{1,100}) \([^()]{1,200}\)")
-
-
 def _default(change: Change) -> Iterator[str]:
-    """What a role or the database sets, by what the run's own session gets."""
-    match = _DEFAULT_OF.fullmatch(change.name)
-    if match is None or not re.fullmatch(r"[A-Za-z0-9_., +-]{0,200}", change.wanted):
-        raise NotPlain(change.name)
-    yield from of_setting(match[1])
+    """What a role or the database sets."""
+    alter = _alter(change.name)
+    setting = _setting(change.name.partition(" (")[0])
+    if not re.fullmatch(r"[A-Za-z0-9_., +-]{0,200}", change.wanted):
+        raise NotPlain(change.wanted)
     if change.wanted:
-        setting = ".".join(map(quoted, match[1].split(".")))
-        yield (
-            "DO $do$ BEGIN EXECUTE format('ALTER DATABASE %I SET "
-            f"{setting} = %L', current_database(), '{change.wanted}'); END $do$;"
-        )
+        yield f"{alter} SET {setting} = '{change.wanted}';"
+    else:
+        yield f"{alter} RESET {setting};"
 
 
 def _extension(change: Change) -> Iterator[str]:
@@ -446,7 +462,7 @@ REPAIRS: Mapping[str, Repair | None] = {
     "default": _default,
     "database": None,
     "partition": None,
-    "generated": None,
+    "generated": _generated,
     "distribution": None,
     "rows": None,
 }

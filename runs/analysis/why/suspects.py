@@ -6,7 +6,7 @@ evidence times reach, no probability; what it says is a fact, and never that som
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Literal, Self
@@ -318,6 +318,15 @@ def find(a: Side, b: Side, difference: Difference | None) -> list[Suspect]:
         _judged(suspect, facts, difference)
         for suspect in (*_settings(a, b), *_further(a, b), *_others(a, b, facts))
     ]
+    objects = [suspect.rank for suspect in judged if suspect.is_of_data]
+    if objects:
+        # The set-up of the data comes after the first of what it makes.
+        judged = [
+            replace(suspect, rank=min(suspect.rank, 0.99 * max(objects)))
+            if suspect.kind == "setup"
+            else suspect
+            for suspect in judged
+        ]
     return sorted(
         judged, key=lambda suspect: (-suspect.rank, suspect.kind, suspect.name)
     )
@@ -446,6 +455,8 @@ def _settings(a: Side, b: Side) -> Iterator[Suspect]:
         if a_setting is not None and b_setting is not None:
             if a_setting.amount == b_setting.amount:
                 continue
+            if a.major == b.major and a_setting.is_default and b_setting.is_default:
+                continue  # Nobody chose it: it follows from another, as wal_buffers does.
             put_back = {name: a_setting.text}
         elif b_setting is not None:
             neutral = NEUTRAL.get(name)
@@ -457,16 +468,21 @@ def _settings(a: Side, b: Side) -> Iterator[Suspect]:
         else:
             continue
         is_of_role = name in a.of_role or name in b.of_role
-        reset = repairs.of_setting(name) if is_of_role and _has_setup(a, b) else ()
+        resets = [
+            repairs.of_setting(name, side.further.get("default", {}))
+            if _has_setup(a, b)
+            else ()
+            for side in (a, b)
+        ]
         yield Suspect(
             "setting",
             name,
             a_setting.text if a_setting is not None else "",
             b_setting.text if b_setting is not None else "",
             # The file of settings does not count where a role or the database says otherwise.
-            put_back={} if is_of_role and not reset else put_back,
-            statements=reset if put_back else (),
-            statements_forth=reset,
+            put_back={} if is_of_role and not any(resets) else put_back,
+            statements=resets[1] if put_back else (),
+            statements_forth=resets[0],
         )
 
 
@@ -480,6 +496,13 @@ def _further(a: Side, b: Side) -> Iterator[Suspect]:
     relations = [set(side.further.get("relation", {})) for side in (a, b)]
     one_sided = relations[0] ^ relations[1]
     settings = {suspect.name for suspect in _settings(a, b)}
+    repartitioned = _repartitioned(a, b)
+    generated = [side.further.get("generated", {}) for side in (a, b)]
+    regenerated = {
+        name
+        for name in generated[0].keys() | generated[1].keys()
+        if generated[0].get(name) != generated[1].get(name)
+    }
     for kind in sorted(a.further.keys() & b.further.keys() - UNCOMPARED):
         of_a, of_b = a.further[kind], b.further[kind]
         names = (
@@ -488,13 +511,39 @@ def _further(a: Side, b: Side) -> Iterator[Suspect]:
             else of_a.keys() | of_b.keys()
         )
         for name in sorted(names):
-            if kind in _OF_RELATIONS and name.partition(".")[0] in one_sided:
+            relation = name.partition(".")[0]
+            if kind in _OF_RELATIONS and relation in one_sided:
                 continue
+            if kind in _OF_PARTS and relation in repartitioned:
+                continue  # That follows from the key of what they are parts of.
+            if kind == "column" and name in regenerated:
+                continue  # The expression is listed.
             if kind == "default" and name.partition(" (")[0] in settings:
                 continue  # The setting itself is listed.
             value_of_a, value_of_b = of_a.get(name, ""), of_b.get(name, "")
             if not _is_same(kind, value_of_a, value_of_b):
                 yield _single(kind, name, a, b)
+
+
+_OF_PARTS = frozenset({"partition", "distribution", "freshness"})
+_PART_OF = re.compile(r"PARTITION OF (\S+) ")
+
+
+def _repartitioned(a: Side, b: Side) -> set[str]:
+    """The partitions of tables that have another key on both sides."""
+    partitions = [side.further.get("partition", {}) for side in (a, b)]
+    tables = {
+        name.removesuffix(" partitioned")
+        for name in partitions[0].keys() | partitions[1].keys()
+        if name.endswith(" partitioned")
+        and partitions[0].get(name) != partitions[1].get(name)
+    }
+    return {
+        name
+        for of_side in partitions
+        for name, text in of_side.items()
+        if (match := _PART_OF.match(text)) and match[1] in tables
+    }
 
 
 def _is_same(kind: str, a: str, b: str) -> bool:
@@ -543,7 +592,10 @@ def _others(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
             yield Suspect(kind, name, of_a.text, of_b.text)
     if a.accounts and b.accounts:
         yield from _of_relations(
-            a.accounts[0], b.accounts[0], can_repair=_has_setup(a, b)
+            a.accounts[0],
+            b.accounts[0],
+            _repartitioned(a, b),
+            can_repair=_has_setup(a, b),
         )
         yield from _of_builds(a.accounts[0], b.accounts[0])
     for kind, columns in _HAPPENED.items():
@@ -557,7 +609,9 @@ _HAPPENED: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _of_relations(a: Account, b: Account, *, can_repair: bool) -> Iterator[Suspect]:
+def _of_relations(
+    a: Account, b: Account, repartitioned: Collection[str], *, can_repair: bool
+) -> Iterator[Suspect]:
     for kind, letters in (("index", "i"), ("relation", "rm")):
         if a.objects.get(kind) and b.objects.get(kind):
             continue  # They are compared by their definition.
@@ -578,8 +632,8 @@ def _of_relations(a: Account, b: Account, *, can_repair: bool) -> Iterator[Suspe
                 name * (name in of_b),
                 evidence=evidence,
             )
-    yield from _of_rows(a, b)
-    for name in sorted(a.relations.keys() & b.relations.keys()):
+    yield from _of_rows(a, b, repartitioned)
+    for name in sorted((a.relations.keys() & b.relations.keys()) - set(repartitioned)):
         sizes = [float(side.relations[name]["bytes"]) for side in (a, b)]
         if (
             min(sizes) > 0
@@ -601,9 +655,11 @@ def _of_relations(a: Account, b: Account, *, can_repair: bool) -> Iterator[Suspe
             )
 
 
-def _of_rows(a: Account, b: Account) -> Iterator[Suspect]:
+def _of_rows(
+    a: Account, b: Account, repartitioned: Collection[str]
+) -> Iterator[Suspect]:
     """Tables with another number of rows, as the statistics of both sides estimate it."""
-    for name in sorted(a.relations.keys() & b.relations.keys()):
+    for name in sorted((a.relations.keys() & b.relations.keys()) - set(repartitioned)):
         of_sides = [side.relations[name] for side in (a, b)]
         rows = [float(relation.get("tuples") or 0) for relation in of_sides]
         is_table = all(relation["kind"] in "rm" for relation in of_sides)
@@ -647,6 +703,9 @@ def _judged(suspect: Suspect, facts: Facts, difference: Difference | None) -> Su
         if (counter.view, counter.column) in family.counters
     )
     evidence = suspect.evidence + tuple(_evidence(family, facts))
+    if suspect.kind == "function" and _differ(facts):
+        # One that is inlined, or of another volatility, makes another plan.
+        evidence += ("plans_differ",)
     if "blocked" in family.traces and _is_blocked(difference):
         evidence += ("blocked_moved",)
     if moved:
@@ -657,16 +716,7 @@ def _judged(suspect: Suspect, facts: Facts, difference: Difference | None) -> Su
         state = "acts"
     elif looked:
         state = "no_sign"
-    weights = {
-        "parallel_differs": 6.0,
-        "jit_used": 6.0,
-        "plans_differ": 5.0,
-        "counters_moved": 4.0,
-    }
-    weight = {"acts": 1.0, "not_judged": 1.0, "no_sign": 0.5}[state]
-    weight += sum(weights.get(code, 2.0) for code in dict.fromkeys(evidence))
-    if suspect.kind == "plan":
-        weight += 10.0
+    weight = _weight(suspect, state, evidence, moved) * family.share
     parts = suspect.parts or tuple(family.parts)
     return replace(
         suspect,
@@ -680,6 +730,59 @@ def _judged(suspect: Suspect, facts: Facts, difference: Difference | None) -> Su
     )
 
 
+_WEIGHTS = {
+    "parallel_differs": 6.0,
+    "jit_used": 6.0,
+    "plans_differ": 5.0,
+    "counters_moved": 4.0,
+}
+# Of a counter that is not of the table that differs.
+_ELSEWHERE = 0.25
+# What the statements of a load go through, where nothing shows whether they do.
+_IN_STATEMENTS = frozenset({"function", "trigger", "view", "policy", "constraint"})
+
+
+# What mostly follows from another difference.
+_FOLLOWING = frozenset({"distribution", "freshness", "rows"})
+
+
+def _weight(
+    suspect: Suspect, state: State, evidence: Sequence[str], moved: Sequence[Moved]
+) -> float:
+    """How strong the evidence is, before its reach."""
+    weight = {"acts": 1.0, "not_judged": 1.0, "no_sign": 0.5}[state]
+    if suspect.kind in _IN_STATEMENTS:
+        weight += 0.5
+    for code in dict.fromkeys(evidence):
+        if code == "counters_moved" and not _has_own(suspect, moved):
+            weight += _ELSEWHERE
+        else:
+            weight += _WEIGHTS.get(code, 2.0)
+    if suspect.kind == "plan":
+        weight += 10.0
+    if suspect.kind in _FOLLOWING:
+        weight *= 0.8
+    return weight
+
+
+_TABLE_OF_INDEX = re.compile(r" ON (?:ONLY )?(?:\w+\.)?\"?(\w+)")
+
+
+def _has_own(suspect: Suspect, moved: Sequence[Moved]) -> bool:
+    """Whether a counter of its own table moved, of what belongs to one."""
+    table = ""
+    if suspect.kind == "index":
+        match = _TABLE_OF_INDEX.search(suspect.a or suspect.b)
+        table = match[1] if match is not None else ""
+    elif suspect.kind == "partition":
+        return True
+    elif suspect.kind in {"relation", "bloat", "rows", *_OF_RELATIONS}:
+        table = suspect.name.partition(".")[0]
+    if not table:
+        return True
+    return any(table in counter.key.split(" ") for counter in moved)
+
+
 def _family(suspect: Suspect, majors: tuple[str, str]) -> Family:
     if suspect.kind != "setting":
         return families.of_kind(suspect.kind)
@@ -687,9 +790,13 @@ def _family(suspect: Suspect, majors: tuple[str, str]) -> Family:
     return families.of_setting(suspect.name, catalogued.category if catalogued else "")
 
 
+def _differ(facts: Facts) -> bool:
+    """Whether plans are known to."""
+    return facts.plans is not None and not facts.same_plans
+
+
 def _evidence(family: Family, facts: Facts) -> Iterator[str]:
-    differs = facts.plans is not None and not facts.same_plans
-    if "plans" in family.traces and differs:
+    if "plans" in family.traces and _differ(facts):
         yield "plans_differ"
     if "parallel" in family.traces and facts.differ_in("Gather"):
         yield "parallel_differs"

@@ -160,8 +160,10 @@ KINDS: Mapping[str, Kind] = {
     "generated": Kind(
         120000,
         """SELECT c.relname || '.' || a.attname,
-            CASE a.attgenerated WHEN 's' THEN 'STORED' ELSE 'VIRTUAL' END
+            concat_ws(' ', CASE a.attgenerated WHEN 's' THEN 'STORED' ELSE 'VIRTUAL' END,
+                pg_get_expr(d.adbin, d.adrelid))
         FROM USER_CLASSES JOIN pg_attribute a ON a.attrelid = c.oid
+            LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
         WHERE a.attgenerated <> '' AND NOT a.attisdropped""",
     ),
     "domain": Kind(

@@ -565,9 +565,10 @@ def _looked_word(code: str) -> str:
 def how_back(suspect: Suspect, *, has_setup: bool = False) -> str:
     """How it is put back, or that nothing here does; `has_setup`: the set-up of the data can be."""
     if suspect.put_back:
-        return ", ".join(
+        values = ", ".join(
             f"{name} = {value}" for name, value in suspect.put_back.items()
         )
+        return "; ".join([values, *suspect.statements])
     backs = [str(BACK[part]) for part in suspect.plan_parts]
     return (
         ", ".join(backs) or " ".join(suspect.statements) or _nothing(suspect, has_setup)

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from runs.access.services import projects, tokens
 from runs.analysis.why.proof import AGAIN, ALL, GIVEN, A, B
 from runs.campaigns.services import campaigns, repeats
 from runs.configurations.services import configurations
@@ -31,7 +32,7 @@ DECOY = "random_page_cost"
 
 def settings(**values):
     return {
-        name: {"setting": value, "unit": "", "source": "default"}
+        name: {"setting": value, "unit": "", "source": "configuration file"}
         for name, value in values.items()
     }
 
@@ -658,6 +659,16 @@ def test_what_is_ticked_is_put_back_and_nothing_else(member, address):
     assert arms == {A, B, AGAIN, DECOY}
     member.post(address, {"try": ["no such setting"]})
     assert Ablation.objects.count() == 1
+
+
+def test_the_api_takes_several_keys_to_try(client, address):
+    api = address.replace("/compare/", "/api/v1/compare/")
+    token = tokens.create(name="t", scopes=["queue"], project=projects.default())
+    headers = {"Authorization": f"Bearer {token.text}"}
+    answer = client.post(f"{api}&try={DECOY}&try={PARALLEL}", headers=headers)
+    assert answer.status_code == 201, answer.content
+    (made,) = Ablation.objects.all()
+    assert {suspect["name"] for suspect in made.suspects} == {DECOY, PARALLEL}
 
 
 def test_many_are_put_back_by_halves_and_then_the_half_that_explains_it(

@@ -26,6 +26,7 @@ MEMBERS = {
     "vacuum": "autovacuum_naptime",
     "reading": "shared_buffers",
     "logging": "log_executor_stats",
+    "logging_events": "log_lock_waits",
     "none": "track_io_timing",
 }
 KINDS = {

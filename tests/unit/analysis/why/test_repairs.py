@@ -160,15 +160,14 @@ PLANTS = {
         "CREATE TABLE c () INHERITS (t);", "relation c", setup_only=True
     ),
     "generated column": Plant(
-        "ALTER TABLE t ADD z int GENERATED ALWAYS AS (id * 2) STORED;",
-        "column t.z",
-        since=120000,
-        setup_only=True,
+        "ALTER TABLE t DROP n, ADD n numeric GENERATED ALWAYS AS (id * 2) STORED;",
+        "generated t.n",
+        since=130000,
     ),
     "partitions": Plant(
         "CREATE TABLE r (id int) PARTITION BY RANGE (id); "
         "CREATE TABLE r1 PARTITION OF r FOR VALUES FROM (0) TO (9);",
-        "relation r1",
+        "relation r",
         since=110000,
         setup_only=True,
     ),

@@ -11,7 +11,7 @@ from tests.unit.analysis.why.test_parts import PLAIN
 
 def settings(major, **printed):
     rows = {
-        name: {"setting": value, "unit": unit, "source": "default"}
+        name: {"setting": value, "unit": unit, "source": "configuration file"}
         for name, (value, unit) in printed.items()
     }
     return comparing.of_server(rows, major)
@@ -241,3 +241,102 @@ def test_columns_of_a_table_that_one_side_lacks_are_no_further_differences():
         replace(side("17", 170006), further=of_side) for of_side in (further, with_log)
     )
     assert [suspect.key for suspect in suspects.find(a, b, None)] == ["relation log"]
+
+
+def of_data(**further):
+    """A side of an own script, of which this much is recorded; updates move orders' blocks."""
+    return replace(
+        side("17", 170006),
+        further={"setup": {"init_sql": str(further)}, **further},
+    )
+
+
+def with_blocks(of_side, hits):
+    rows = {"public orders": {"heap_blks_hit": hits * PLAIN.transactions}}
+    account = replace(PLAIN, counters={"pg_statio_user_tables": rows})
+    return replace(of_side, accounts=[account] * 3)
+
+
+def test_a_table_whose_own_counters_moved_comes_before_others_and_the_set_up():
+    relations = {"orders": "TABLE", "other": "TABLE"}
+    a = with_blocks(of_data(relation=relations), 2.0)
+    changed = {name: f"{text} fillfactor=50" for name, text in relations.items()}
+    b = with_blocks(of_data(relation=changed), 9.0)
+    differences = suspects.find(a, b, None)
+    assert [suspect.key for suspect in differences] == [
+        "relation orders",
+        "setup init_sql",
+        "relation other",
+    ]
+    # A counter of another table is a sign, too, and a weak one.
+    assert differences[2].state == "acts"
+
+
+def test_a_function_that_changed_comes_before_settings_that_nothing_shows():
+    a = of_data(function={"f()": "sql v COST 100"})
+    b = of_data(function={"f()": "sql s COST 100"})
+    kept = settings("17", deadlock_timeout=("1000", "ms"))
+    other = settings("17", deadlock_timeout=("3000", "ms"))
+    differences = suspects.find(
+        replace(a, settings=kept), replace(b, settings=other), None
+    )
+    assert differences[0].key == "function f()"
+
+
+def test_what_is_seldom_logged_comes_after_what_logs_each_statement():
+    logged = {"log": {"": {"bytes": 500.0 * PLAIN.transactions}}}
+    loud = replace(PLAIN, counters=logged, views=frozenset({"log"}))
+    quiet = replace(PLAIN, views=frozenset({"log"}))
+    names = ("log_lock_waits", "log_statement")
+    a = side("17", 170006, quiet, **dict.fromkeys(names, ("off", "")))
+    b = side("17", 170006, loud, **dict.fromkeys(names, ("all", "")))
+    differences = suspects.find(a, b, None)
+    assert [suspect.name for suspect in differences] == [
+        "log_statement",
+        "log_lock_waits",
+    ]
+
+
+def test_what_follows_from_another_setting_is_no_difference_of_its_own():
+    def printed(shared, wal):
+        rows = {
+            "shared_buffers": (shared, "configuration file"),
+            "wal_buffers": (wal, "override"),
+        }
+        return comparing.of_server(
+            {
+                name: {"setting": value, "unit": "8kB", "source": source}
+                for name, (value, source) in rows.items()
+            },
+            "17",
+        )
+
+    a, b = side("17", 170006), side("17", 170006)
+    differences = suspects.find(
+        replace(a, settings=printed("32768", "1024")),
+        replace(b, settings=printed("128", "8")),
+        None,
+    )
+    assert [suspect.name for suspect in differences] == ["shared_buffers"]
+
+
+def test_what_follows_from_another_partitioning_is_not_listed_part_by_part():
+    def parts(text):
+        return {
+            "partition": {
+                "m partitioned": text,
+                "m_0": f"PARTITION OF m FOR VALUES {text}",
+                "m_1": f"PARTITION OF m FOR VALUES {text}!",
+            },
+            "distribution": {
+                f"m_{number}.k": f"n_distinct {len(text)}.000" for number in (0, 1)
+            },
+        }
+
+    differences = suspects.find(
+        of_data(**parts("HASH (account)")), of_data(**parts("RANGE (id)")), None
+    )
+    assert {suspect.key for suspect in differences} == {
+        "partition m partitioned",
+        "setup init_sql",
+    }
