@@ -404,21 +404,13 @@ def test_a_figure_that_somebody_chose_is_judged_alone(suite, tmp_path, capsys):
 @pytest.mark.django_db
 def test_a_suite_is_judged_as_the_server_judges_it(client):
     random = Random(3)
-    names = [f"bench{number}" for number in range(8)]
     loss_of = {"bench2": 1.05, "bench5": 0.9}
-    readings = Readings(
-        "lines",
-        tuple(
-            Figures(
-                name,
-                "ms",
-                "lower",
-                tuple(random.gauss(100, 0.5) for _ in range(5)),
-                tuple(loss_of.get(name, 1) * random.gauss(100, 0.5) for _ in range(5)),
-            )
-            for name in names
-        ),
-    )
+    figures = []
+    for name in (f"bench{number}" for number in range(8)):
+        base = tuple(random.gauss(100, 0.5) for _round in range(5))
+        head = tuple(loss_of.get(name, 1) * random.gauss(100, 0.5) for _ in range(5))
+        figures.append(Figures(name, "ms", "lower", base, head))
+    readings = Readings("lines", tuple(figures))
     for place in range(5):
         for side, of in (("base", commit(0)), ("head", commit(1))):
             (run,) = repeats(of, campaign="suite", tps=[1], job="github/1/pair")
