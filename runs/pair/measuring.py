@@ -6,7 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,8 +16,11 @@ BASE, HEAD = "base", "head"
 # More of what a command prints is not a result.
 LARGEST_OUTPUT = 64 * 1024 * 1024
 KIB = 1024
+CHUNK = 64 * KIB
 # What a command gets to end by itself after it was told to.
 GRACE_SECONDS = 5.0
+# What a command printed is read by then, if nothing of it goes on.
+LEFT_BEHIND_SECONDS = 1.0
 TAIL = 2000
 
 
@@ -72,24 +75,25 @@ def execute(
 
     Raises CommandFailed unless it ends with 0, and OutOfTime after `timeout` seconds.
     """
-    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        began, began_at = time.monotonic(), time.time()
-        process = subprocess.Popen(  # noqa: S602 - it is the user's own command line
-            command,
-            shell=True,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            env=environment,
-            start_new_session=True,
-        )
-        try:
-            status, usage = _wait(process, None if timeout is None else began + timeout)
-        except BaseException:
-            _end(process)
-            raise
-        seconds = time.monotonic() - began
-        outputs = [_text_of(stream) for stream in (stdout, stderr)]
+    began, began_at = time.monotonic(), time.time()
+    process = subprocess.Popen(  # noqa: S602 - it is the user's own command line
+        command,
+        shell=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+    # Pipes, as a program that writes to /dev/stdout would begin a file anew.
+    streams = [_Stream(pipe) for pipe in (process.stdout, process.stderr) if pipe]
+    try:
+        status, usage = _wait(process, None if timeout is None else began + timeout)
+    except BaseException:
+        _end(process)
+        raise
+    seconds = time.monotonic() - began
+    outputs = [stream.text() for stream in streams]
     if status != 0:
         said = (outputs[1] or outputs[0])[-TAIL:].decode(errors="replace")
         raise CommandFailed(f"{command!r} {_ended(status)}", said)
@@ -168,9 +172,23 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         return
 
 
-def _text_of(stream: IO[bytes]) -> bytes:
-    stream.seek(0)
-    return stream.read(LARGEST_OUTPUT)
+class _Stream:
+    """What a command prints to a pipe, read as it comes so that the command never waits."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._content = bytearray()
+        self._thread = threading.Thread(target=self._read, args=(pipe,), daemon=True)
+        self._thread.start()
+
+    def text(self) -> bytes:
+        """All of it. A process that the command has left behind is not waited for."""
+        self._thread.join(LEFT_BEHIND_SECONDS)
+        return bytes(self._content)
+
+    def _read(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while chunk := os.read(pipe.fileno(), CHUNK):
+                self._content += chunk[: LARGEST_OUTPUT - len(self._content)]
 
 
 def _ended(status: int) -> str:

@@ -92,6 +92,8 @@ def slug(text: str) -> str:
 _FAILED_ATTEMPTS = 20  # so that a hostile text does not take a long time
 _MOST_DOCUMENTS = 20_000
 _BEGINS = re.compile(r"""[\[{]\s{0,200}(?:["\[{\]}\d-]|true|false|null)""")
+# One that is printed over several lines may begin behind other text: "[100%]{".
+_BEGINS_BEHIND = re.compile(r"""[\[{](?=\n\s{0,200}")""")
 _DECODER = json.JSONDecoder(
     parse_constant=lambda _: None
 )  # NaN and Infinity are not numbers
@@ -99,7 +101,9 @@ _DECODER = json.JSONDecoder(
 
 @dataclass(frozen=True)
 class Documents:
-    """The JSON documents that start at the beginning of a line, in order, and the other text."""
+    """The JSON documents that start at the beginning of a line, or at its end, in order, and the
+    other text.
+    """
 
     found: tuple[Any, ...]
     other_text: str
@@ -114,20 +118,28 @@ def documents_in(text: str) -> Documents:
         line_end = text.find("\n", position)
         end = len(text) if line_end < 0 else line_end + 1
         is_open = failures < _FAILED_ATTEMPTS and len(documents) < _MOST_DOCUMENTS
-        begins = (
-            is_open
-            and text[position] in "[{"
-            and _BEGINS.match(text, position) is not None
-        )
-        document, after = _document_at(text, position) if begins else (None, position)
-        if after > position:
-            documents.append(document)
-            position = after
-            continue
-        failures += begins
+        begin = _begin(text, position, end) if is_open else None
+        if begin is not None:
+            document, after = _document_at(text, begin)
+            if after > begin:
+                documents.append(document)
+                other_texts.append(text[position:begin])
+                position = after
+                continue
+            failures += 1
         other_texts.append(text[position:end])
         position = end
     return Documents(tuple(documents), "".join(other_texts))
+
+
+def _begin(text: str, position: int, end: int) -> int | None:
+    """Where in the line from `position` to `end` a document may begin."""
+    if text[position] in "[{" and _BEGINS.match(text, position):
+        return position
+    last = end - 2
+    if last > position and _BEGINS_BEHIND.match(text, last):
+        return last
+    return None
 
 
 def document_of(line: str) -> Any:

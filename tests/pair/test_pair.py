@@ -446,3 +446,22 @@ def test_a_suite_is_judged_as_the_server_judges_it(client):
         assert row["verdict"] == answer.verdict
         for name in ("ratio", "low", "high"):
             assert row[name] == pytest.approx(getattr(answer, name), rel=1e-9)
+
+
+def test_what_is_written_to_the_file_of_standard_output_is_read(tmp_path):
+    """As --benchmark-json=/dev/stdout or --export-json /dev/stdout do, among other lines."""
+    program = (
+        'echo "before"; printf "elapsed=%s ms lower\\n" 5 > /dev/stdout; echo "after"'
+    )
+
+    assert execute(program).stdout == b"before\nelapsed=5 ms lower\nafter\n"
+
+
+def test_a_process_that_is_left_behind_is_not_waited_for():
+    began = time.monotonic()
+    execution = execute("sleep 61.25 & echo elapsed=5 ms; exit 0")
+
+    assert execution.stdout == b"elapsed=5 ms\n"
+    assert execution.seconds < 5
+    assert time.monotonic() - began < 30
+    subprocess.run(["pkill", "-f", "^sleep 61.25$"], check=False)

@@ -346,6 +346,15 @@ def test_documents_are_found_among_other_lines():
     assert found.other_text == "fio: warning\n\nRESULT\n\nend"
 
 
+def test_a_document_may_begin_behind_other_text_on_its_line():
+    """As pytest prints its progress, and pytest-benchmark its JSON to standard output."""
+    text = 'tests ..   [100%]{\n    "a": [\n        1\n    ]\n}\nrest {\nbehind\n'
+    documents = documents_in(text)
+
+    assert documents.found == ({"a": [1]},)
+    assert documents.other_text == "tests ..   [100%]\nrest {\nbehind\n"
+
+
 def test_a_document_that_is_not_whole_stays_text():
     assert documents_in('{"a": 1').found == ()
     assert documents_in('{"a": 1').other_text == '{"a": 1'
