@@ -41,7 +41,11 @@ def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
     ):
         log_x = axes.log_x or grow_by_factors(sorted(set(levels)))
         axes = replace(axes, log_x=log_x)
-        drawn = [_lines(tracks, axes) for tracks in facets]
+        # Grey lines are behind those in colour.
+        drawn = [
+            _lines(sorted(tracks, key=lambda track: not track.is_quiet), axes)
+            for tracks in facets
+        ]
         _share_x(drawn, levels, axes)
     else:
         drawn = [_bars(tracks, axes) for tracks in facets]

@@ -66,10 +66,9 @@ def lines(
                 else None,
                 is_quiet=series.key not in asked,
             )
-            # Grey lines are behind those in colour.
-            for series in sorted(series, key=lambda one: one.key in asked)
+            for series in series_of_facet
         ]
-        for value, series in page.facets
+        for value, series_of_facet in page.facets
     ]
     figures = drawing.comparison(facets, _axes(page, words))
     return [

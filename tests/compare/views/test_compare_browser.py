@@ -81,6 +81,8 @@ def test_twelve_versions_have_a_line_each_and_two_of_them_a_colour(
     # Those that are asked about; the others are grey.
     assert sorted(Counter(colours).values()) == [1, 1, 10]
     expect(page.locator(".heat tbody tr")).to_have_count(12)
+    # Of so many the table comes first, open.
+    assert page.locator("#heat").bounding_box()["y"] < lines.first.bounding_box()["y"]
 
 
 def test_ratios_and_their_forest_are_as_wide_as_a_phone(page, live_server, lab):

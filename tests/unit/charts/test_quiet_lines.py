@@ -1,6 +1,7 @@
 """Of many lines those that nobody asks about are grey, and stand behind."""
 
 from runs.charts import palette, svg
+from runs.charts.comparison import Track, comparison
 from runs.charts.scaling import Axes, Line, Point, scaling
 
 
@@ -33,3 +34,38 @@ def test_a_quiet_line_is_grey_without_whiskers_and_runs():
     ]
     assert figure["layout"]["showlegend"] is False
     assert svg.render(figure).count(f'stroke="{palette.OTHER.colour}"') >= len(quiet)
+
+
+def test_bars_stand_in_the_order_of_the_series_whichever_are_asked_about():
+    majors = [str(number) for number in range(11, 19)]
+    tracks = [
+        Track(
+            f"{major}.1",
+            major,
+            (Point(None, 1.0, 0.9, 1.1, 3),),
+            is_quiet=major not in {"11", "18"},
+        )
+        for major in majors
+    ]
+
+    (figure,) = comparison([tracks], Axes("", "tps"))
+
+    assert [trace["x"] for trace in figure["data"]] == [
+        [f"{major}.1"] for major in majors
+    ]
+
+
+def test_lines_that_are_asked_about_are_drawn_over_the_others():
+    tracks = [
+        Track(
+            f"{number}.1",
+            str(number),
+            line(str(number), 1.0).points,
+            is_quiet=number != 11,
+        )
+        for number in range(11, 14)
+    ]
+
+    (figure,) = comparison([tracks], Axes("clients", "tps"))
+
+    assert [trace["name"] for trace in figure["data"]] == ["12.1", "13.1", "11.1"]
