@@ -36,20 +36,13 @@ def differences(document: Document, text: str) -> list[str]:
 
 
 def _settings_left_out(document: Document, text: str) -> Iterator[str]:
-    in_file = {
-        name.lower()
-        for names in (
-            *(entry.settings for entry in document.configurations.values()),
-            *(campaign.parameters for campaign in document.campaigns),
-            *(campaign.levels for campaign in document.campaigns),
-            *(
-                column.levels
-                for campaign in document.campaigns
-                for column in campaign.columns
-            ),
-        )
-        for name in names
-    }
+    name_groups: list[Iterable[str]] = [
+        entry.settings for entry in document.configurations.values()
+    ]
+    for campaign in document.campaigns:
+        name_groups += [campaign.parameters, campaign.levels]
+        name_groups += [column.levels for column in campaign.columns]
+    in_file = {name.lower() for names in name_groups for name in names}
     known_names = {name.lower() for name in catalogue.all_names()}
     assigned = {match[1].lower() for match in _ASSIGNED.finditer(text)}
     for name in sorted(assigned - in_file):
