@@ -457,6 +457,9 @@ def plans(explanation: Explanation) -> Iterator[str]:
         return
     if any(suspect.kind == "plan" for suspect in explanation.suspects):
         a, b = explanation.plans
+        if a == b:
+            yield _("The plans differ, and each %(reads)s.") % {"reads": _reading(a)}
+            return
         yield _("The plans differ: %(b)s, where %(a)s.") % {
             "a": f"{explanation.labels[0]} {_reading(a)}",
             "b": f"{explanation.labels[1]} {_reading(b)}",

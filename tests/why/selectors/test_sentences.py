@@ -262,8 +262,19 @@ CASES = [
     ),
     Case(
         "a plan reads no table",
-        lambda: with_suspect(kind="plan", name="", put_back={}),
-        "new reads no table",
+        lambda: replace(
+            with_suspect(kind="plan", name="", put_back={}),
+            plans=(PlanRead(), PlanRead(10, "orders")),
+        ),
+        "where old reads no table",
+    ),
+    Case(
+        "the plans differ in something else than what they read",
+        lambda: replace(
+            with_suspect(kind="plan", name="", put_back={}),
+            plans=(PlanRead(10, "orders"), PlanRead(10, "orders")),
+        ),
+        "The plans differ, and each reads an estimated 10 rows of orders.",
     ),
     *(
         Case(
