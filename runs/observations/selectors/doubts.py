@@ -1,12 +1,14 @@
 """Runs of an edition that their certificate doubts or that are left out: the report, and what is
 published, say each of them."""
 
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
 from runs.cells.selectors import factor_names as designs
+from runs.cells.selectors import run_slices
 from runs.grouping import by_key
 from runs.models import Campaign, Run
 from runs.models.runs import RunValidity
@@ -49,8 +51,32 @@ def _of_runs(condition: str, runs: Sequence[Run]) -> Doubt:
     )
 
 
+# In percent of all processors: what the house itself takes is below it.
+MOST_FOREIGN = 5.0
+
+
+def of_neighbours(campaign: Campaign) -> Iterator[str]:
+    """That slices took turns on a machine that others used: then no run is doubted for it.
+
+    At most two queries.
+    """
+    if not campaign.slice_seconds:
+        return
+    runs = run_slices.of_cells(campaign.cells.values_list("pk", flat=True))
+    known_shares = [
+        [share for share in run.foreign if share is not None] for run in runs
+    ]
+    taken = [statistics.median(shares) for shares in known_shares if shares]
+    if taken and max(taken) > MOST_FOREIGN:
+        yield _(
+            "Measured in slices that took turns, while others used %(least)d to %(most)d %% of the "
+            "processors: ratios within the edition allow for that, the figures themselves do not."
+        ) % {"least": round(min(taken)), "most": round(max(taken))}
+
+
 def notes(campaign: Campaign) -> Iterator[str]:
     """A sentence of all, and one of each condition; nothing where no run is doubted."""
+    yield from of_neighbours(campaign)
     doubted = of_campaign(campaign)
     if not doubted:
         return

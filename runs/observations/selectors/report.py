@@ -264,6 +264,11 @@ def _doubts(edition_parts: Sequence[Part]) -> list[Block]:
         "%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count."
     )
     blocks: list[Block] = [Paragraph(text % {"count": number, "total": total})]
+    blocks += [
+        Paragraph(f"{_scenario(part)}: {sentence}")
+        for part, _of_part in doubted
+        for sentence in doubts.of_neighbours(part.campaign)
+    ]
     for part_of_edition, of_part in doubted:
         if of_part:
             heads = (

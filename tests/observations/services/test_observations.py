@@ -21,6 +21,7 @@ from runs.models import (
     Measurement,
     Project,
     Run,
+    Series,
     Source,
 )
 from runs.observations.selectors import editions, publication
@@ -29,6 +30,7 @@ from runs.observations.services.observations import Design, Plan
 from runs.published import reading, schema
 from runs.servers.selectors import builds
 from runs.shared.errors import ServiceError
+from runs.tools import known_metrics
 from runs.workloads.services import scenarios
 from tests import factories
 
@@ -450,6 +452,32 @@ def test_a_publication_keeps_the_doubt_of_its_runs(edition, tmp_path):
     )
     assert "runs are doubtful: PostgreSQL was built with -O0" in english
     assert "要確認" in " ".join(note["ja"] for note in published["notes"])
+
+
+def test_a_publication_of_slices_says_that_others_used_the_machine(edition, tmp_path):
+    """Such runs are valid, since their slices took turns: their figures are not those of a quiet
+    machine."""
+    campaign = edition.campaigns.get(scenario__slug=READ)
+    Campaign.objects.filter(pk=campaign.pk).update(slice_seconds=1)
+
+    def published_notes():
+        document = yaml.safe_load(
+            publication.of_edition(edition, publisher="We", today="2026-11-25")
+        )
+        (published,) = (c for c in document["campaigns"] if c["scenario"] == READ)
+        return [note["en"] for note in published["notes"]]
+
+    assert not any("took turns" in note for note in published_notes())
+    for run in campaign.runs.all():
+        share = 60.0 if run.cell.version == "17.6" else 12.0
+        for series, values in (
+            (known_metrics.SLICE_AT, [1.0, 2.0, 3.0]),
+            (known_metrics.SLICE_FOREIGN, [share, share, None]),
+        ):
+            Series.objects.create(
+                run=run, name=series.name, interval=1.0, values=values
+            )
+    assert any("while others used 12 to 60 % of" in note for note in published_notes())
 
 
 def test_a_run_that_does_not_count_takes_no_figure_of_other_cells_away(
