@@ -6,7 +6,7 @@ back.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 # As recorded: `runs.execution.evidence.objects.MOST_CHARACTERS` cuts longer ones.
@@ -109,6 +109,18 @@ def _alter(default: str) -> str:
 
 def _setting(name: str) -> str:
     return ".".join(map(quoted, name.split(".")))
+
+
+# What a set-up leaves locked, as a prepared transaction does, stays so.
+LOCK_TIMEOUT = "SET lock_timeout = '30s';"
+_ENDS_TRANSACTION = "ROLLBACK PREPARED "
+
+
+def script(statements: Sequence[str]) -> str:
+    """What puts several objects back: what holds locks is ended first, and none is waited for."""
+    first = [text for text in statements if text.startswith(_ENDS_TRANSACTION)]
+    others = [text for text in statements if text not in first]
+    return "\n".join([LOCK_TIMEOUT, *first, *others])
 
 
 def _single(text: str, *begins: str) -> str:

@@ -18,7 +18,7 @@ from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.access.selectors.projects import Reader
 from runs.access.services import audit
-from runs.analysis.why import suspects
+from runs.analysis.why import repairs, suspects
 from runs.analysis.why.proof import AGAIN, ALL, GIVEN, LOOKS, A, B
 from runs.analysis.why.suspects import Suspect
 from runs.campaigns.services import random_order
@@ -348,8 +348,8 @@ def _of_arm(plan: RunPlan, other: RunPlan, campaign: Campaign, arm: _Arm) -> Run
         )
     elif arm.statements and workload is not None:
         # The set-up of the other side makes all of it, so that nothing has to follow.
-        sql = "\n".join([workload.init_sql.rstrip(), ";", *arm.statements, ""])
-        workload = replace(workload, init_sql=sql)
+        sql = [workload.init_sql.rstrip(), ";", repairs.script(arm.statements), ""]
+        workload = replace(workload, init_sql="\n".join(sql))
     own_name, was = arm.cluster or arm.name, plan.cluster_key or plan.template_key
     options = list(initialised.initdb_options)
     set_up = [workload.init_sql, workload.init_options] if workload is not None else []

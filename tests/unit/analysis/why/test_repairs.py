@@ -301,6 +301,21 @@ def test_each_plant_is_a_difference_and_is_put_back(server):
     assert not {name: fault for name, fault in faults.items() if fault}
 
 
+def test_what_is_locked_is_freed_first_and_else_refused(tmp_path):
+    """A table that a prepared transaction holds is not waited for."""
+    server = started_often()[-1]
+    with server.running(settings_of(number_of(server))) as (folder, started):
+        assert started
+        held = "BEGIN; DELETE FROM t WHERE id < 5; PREPARE TRANSACTION 'held';"
+        fresh(server, folder, "b", held)
+        statements = ["VACUUM FULL t;", "ROLLBACK PREPARED 'held';"]
+        waits = repairs.script(statements[:1]).replace("30s", "100ms")
+        with pytest.raises(AssertionError, match="lock timeout"):
+            psql(server, folder, "b", waits)
+        psql(server, folder, "b", repairs.script(statements))
+        psql(server, folder, "postgres", "DROP DATABASE b;")
+
+
 def test_every_kind_of_a_database_says_whether_it_is_put_back():
     kinds = objects.KINDS.keys() - objects.DEFINITIONS
     assert kinds <= repairs.REPAIRS.keys()
