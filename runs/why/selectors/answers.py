@@ -89,7 +89,7 @@ def _sentences(explanation: Explanation, ablation: AblationAnswer) -> Iterator[s
         return
     if explanation.ablation is None:
         yield from words.untried(explanation)
-    elif not ablation.is_explained and explanation.has_ended:
+    elif not ablation.is_explained and explanation.has_ended and explanation.proofs:
         yield _("Not explained by what was tried.")
         yield from words.looked(explanation)
 

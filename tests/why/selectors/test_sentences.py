@@ -503,6 +503,12 @@ def _without_suspects(seed):
     return replace(found, answers=replace(found.answers, time=none))
 
 
+def test_nothing_is_said_to_be_unexplained_of_which_no_run_has_ended():
+    sentence = answers.of_explanation(tried(TRUTH, SETTING, rounds=2)).sentence
+    assert "no answer, since an arm has too few runs that count" in sentence
+    assert "Not explained" not in sentence
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.says[:60])
 def test_the_sentence_is_said_of_such_data(case):
     assert case.says in answers.of_explanation(case.explanation()).sentence
