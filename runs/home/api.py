@@ -26,9 +26,13 @@ class SearchRowSerializer(serializers.Serializer[Any]):
 
 
 class SearchSerializer(serializers.Serializer[Any]):
-    """The best rows of each kind. `is_near`: nothing has all the words, these have some."""
+    """The best rows of each kind. `is_near`: nothing has all the words, these have some.
+
+    `unmeasured` is the setting that the words are, if no campaign compares values of it.
+    """
 
     is_near = serializers.BooleanField()
+    unmeasured = serializers.CharField(default="")
     results = SearchRowSerializer(many=True)
 
 
@@ -61,4 +65,9 @@ class SearchDoor(QueryDoor):
                     }
                 )
         is_near = any(group.is_near for group in groups)
-        return Response(SearchSerializer({"is_near": is_near, "results": results}).data)
+        found = {
+            "is_near": is_near,
+            "unmeasured": search.unmeasured_setting(words, to=reader(request)),
+            "results": results,
+        }
+        return Response(SearchSerializer(found).data)

@@ -50,6 +50,12 @@ def stands_alone(query: str, title: str) -> bool:
     )
 
 
+def has_all(query: str, title: str) -> bool:
+    """Whether each word of the query stands in the title, also as a part of a word."""
+    plain = normal(title)
+    return all(word in plain for word in normal(query).split())
+
+
 def in_titles(query: str) -> str:
     """The words of a query for `to_tsquery`, all of them with the weight of titles."""
     quoted = (word.replace("\\", "\\\\").replace("'", "''") for word in query.split())

@@ -12,6 +12,8 @@ from django.utils.translation import get_language, gettext, gettext_lazy, ngette
 from runs.analysis.number_words import fraction
 from runs.wording import of_stored
 
+# "2025 09" of a publication's slug: a year and a month.
+_MONTH = re.compile(r"(?<= [12]\d\d\d) (?=\d\d$)")
 # Facts about machines and constants in publications, by their names in the data files.
 TERMS = {
     "added_storage": gettext_lazy("Added storage"),
@@ -253,6 +255,13 @@ def in_language(stored: Any, field: str) -> str:
     """A text field of a stored object in the reader's language: `title_ja` where it is filled."""
     translation = getattr(stored, f"{field}_{(get_language() or 'en')[:2]}", "")
     return str(translation or getattr(stored, field))
+
+
+def publication(slug: str) -> str:
+    """What people call a publication, without its subject: WG1 2021, Smalldatum 2025-09."""
+    first, *others = slug.split("-")
+    name = first.upper() if any(map(str.isdigit, first)) else first.capitalize()
+    return _MONTH.sub("-", " ".join([name, *others]))
 
 
 def term(name: str) -> str:

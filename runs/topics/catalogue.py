@@ -14,7 +14,7 @@ class Topic:
     """What visitors ask about. Texts are English, to be translated.
 
     `scenarios` measure it. `rests_on` are the published campaigns that the sentence is made from,
-    the first one being that of the chart.
+    the first one being that of the chart. `words` find it besides its texts.
     """
 
     slug: str
@@ -23,6 +23,7 @@ class Topic:
     sentence: str
     scenarios: tuple[str, ...]
     rests_on: tuple[str, ...]
+    words: str = ""
 
 
 TOPICS = (
@@ -36,6 +37,7 @@ TOPICS = (
         ),
         ("page-checksums",),
         ("wg1-2013-2-3", "wg1-2013-2-4"),
+        words="data_checksums initdb",
     ),
     Topic(
         "replication",
@@ -47,6 +49,7 @@ TOPICS = (
         ),
         ("replication",),
         ("wg1-2017-8-8", "wg1-2017-8-9", "wg1-2017-8-10"),
+        words="standby replica synchronous_commit",
     ),
     Topic(
         "storage",
@@ -58,6 +61,7 @@ TOPICS = (
         ),
         ("storage-placement", "storage-bandwidth"),
         ("wg1-2013-4-5", "wg1-2013-4-6", "wg1-2013-4-7"),
+        words="ssd hdd nvme disk wal device",
     ),
     Topic(
         "partitioning",
@@ -69,6 +73,7 @@ TOPICS = (
         ),
         ("partitioning",),
         ("wg1-2013-3-6", "wg1-2013-3-5", "wg1-2013-3-search"),
+        words="partition delete old",
     ),
     Topic(
         "parallel-query",
@@ -81,6 +86,7 @@ TOPICS = (
         ),
         ("parallel-query",),
         ("wg1-2017-6-8", "wg1-2017-6-9", "wg1-2017-6-19"),
+        words="parallel worker analytical",
     ),
     Topic(
         "full-text-search",
@@ -92,6 +98,7 @@ TOPICS = (
         ),
         ("full-text-search",),
         ("wg1-2017-7-8", "wg1-2017-7-9", "wg1-2017-7-10"),
+        words="pg_bigm pgroonga japanese",
     ),
     Topic(
         "foreign-tables",
@@ -103,6 +110,7 @@ TOPICS = (
         ),
         ("foreign-tables",),
         ("wg1-2017-9-3", "wg1-2017-9-4-2", "wg1-2017-9-4-3"),
+        words="postgres_fdw fdw",
     ),
     Topic(
         "block-size",
@@ -125,6 +133,7 @@ TOPICS = (
         ),
         ("scale-out",),
         ("wg1-2013-5-5", "wg1-2013-5-7"),
+        words="nodes shards",
     ),
     Topic(
         "operating-systems",
@@ -136,6 +145,7 @@ TOPICS = (
         ),
         ("operating-systems",),
         ("wg1-2017-windows-linux-read", "wg1-2017-windows-linux-update"),
+        words="windows linux",
     ),
     Topic(
         "cores",
@@ -147,6 +157,7 @@ TOPICS = (
         ),
         ("cpu-cores",),
         ("wg1-2013-2-5", "smalldatum-2025-10-read", "smalldatum-2025-10-write"),
+        words="cpu processors scalability clients",
     ),
     Topic(
         "long-runs",
@@ -158,6 +169,7 @@ TOPICS = (
         ),
         ("long-run-stability",),
         ("stability-8-3-hot", "stability-8-3-delay", "stability-8-4"),
+        words="hours stability vacuum bloat",
     ),
     Topic(
         "where-time-goes",
@@ -169,6 +181,7 @@ TOPICS = (
         ),
         ("profile",),
         ("wg1-2017-semaphore-stacks", "wg1-2017-strace-counts"),
+        words="profile perf",
     ),
     Topic(
         "upgrades",
@@ -184,6 +197,7 @@ TOPICS = (
             "smalldatum-2025-11-read",
             "smalldatum-2025-12-write",
         ),
+        words="upgrade which version",
     ),
     Topic(
         "asynchronous-io",
@@ -200,6 +214,7 @@ TOPICS = (
             "smalldatum-2025-12-io-write",
             "smalldatum-2025-09-io-write",
         ),
+        words="aio io_method io_workers io_uring",
     ),
     Topic(
         "vectors",
@@ -211,6 +226,7 @@ TOPICS = (
         ),
         ("vector-search",),
         ("katz-2024-dbpedia-r7gd", "katz-2024-dbpedia-r7i"),
+        words="pgvector hnsw ivfflat embedding",
     ),
     Topic(
         "backups",
@@ -222,6 +238,7 @@ TOPICS = (
         ),
         ("backup-compression",),
         ("moppel-2024-basebackup-fastest", "moppel-2024-pgdump-rank"),
+        words="pg_dump pg_basebackup lz4 zstd gzip",
     ),
     Topic(
         "managed-services",
@@ -232,6 +249,7 @@ TOPICS = (
         ),
         ("managed-services",),
         ("postgresbench-2026-services",),
+        words="cloud rds aurora neon",
     ),
 )
 BY_SLUG = {topic.slug: topic for topic in TOPICS}

@@ -8,6 +8,8 @@ from django.utils.safestring import SafeString
 
 from runs.access import addresses
 from runs.access.selectors import permissions
+from runs.archive.selectors import version_line
+from runs.archive.views import versions
 from runs.charts import framed
 from runs.shared import caching, chart_files, embedding
 from runs.shared.chart_files import ChartFile
@@ -21,8 +23,18 @@ OFFERED = ("campaign-new",)
 
 @addresses.page("topic-list")
 def topic_list(request: HttpRequest) -> HttpResponse:
-    """Every topic with its answer."""
-    return render(request, "topics/list.html", {"cards": topics.cards()})
+    """Every topic with its answer; first the newest step between versions."""
+    used = version_line.used(version_line.READ, to=request.user)
+
+    def newest_step() -> str:
+        return str(versions.context(used)["answer"].sentence)
+
+    step = caching.answer(
+        ("topics", used), caching.versions(used.campaigns).results, newest_step
+    )
+    return render(
+        request, "topics/list.html", {"cards": topics.cards(), "newest_step": step}
+    )
 
 
 @addresses.page("topic-chart")

@@ -14,3 +14,10 @@ def test_nobody_has_measured_it(client):
 
     assert "<h1>Nobody has measured this yet</h1>" in page
     assert TOPICS[0].sentence not in client.get("/topics/").content.decode()
+
+
+def test_a_search_finds_a_topic_without_a_sentence(client):
+    page = client.get("/search/", {"q": "pgvector"}).content.decode()
+
+    assert 'href="/topics/vectors/"' in page
+    assert "250 s" not in page

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from runs.compare.selectors.describe.verdict_words import printed_size
 from runs.models import HardwareProfile, PublishedNode, PublishedTable, Run
 from runs.models.measurements import Statistic
-from runs.shared.formats import named, spoken
+from runs.shared.formats import named, publication, spoken
 
 # By how much, or how many times.
 FIGURE = re.compile(r"\d[\d.,]{0,20}+ ?(?:%|times)")
@@ -39,7 +39,7 @@ class Answer:
     @property
     def publication(self) -> str:
         """What people call it, without the title's subject: WG1 2021."""
-        return self.source.replace("-", " ").upper()
+        return publication(self.source)
 
     @property
     def text(self) -> str:

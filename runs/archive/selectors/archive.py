@@ -141,10 +141,16 @@ def saying(entries_listed: Iterable[Entry], text: str) -> list[Entry]:
     ranks = _ranks(query)
     matching = [entry for entry in entries_listed if entry.table.pk in ranks]
 
-    def rank(entry: Entry) -> tuple[bool, bool, float]:
+    def rank(entry: Entry) -> tuple[bool, bool, bool, float]:
         titled, weight = ranks[entry.table.pk]
         campaign = entry.table.campaign
-        return titled, words.stands_alone(text, campaign.title_ja), weight
+        return (
+            titled,
+            words.stands_alone(text, campaign.title_ja),
+            # Its own title, and not that of its theme alone.
+            words.has_all(text, f"{campaign.title} {campaign.title_ja}"),
+            weight,
+        )
 
     return sorted(matching, key=rank, reverse=True)
 

@@ -6,11 +6,15 @@ or part of a title; a year of publication only where four digits are asked for.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db.models import BigIntegerField, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors import projects
@@ -22,6 +26,7 @@ from runs.compare.selectors.address import candidates
 from runs.configurations.selectors import configurations
 from runs.models import (
     Campaign,
+    CampaignConfiguration,
     Observation,
     PublishedTable,
     Run,
@@ -30,12 +35,19 @@ from runs.models import (
     Workload,
 )
 from runs.models.campaigns import Origin
+from runs.postgresql_settings import catalogue
 from runs.published import search_words
 from runs.servers.selectors import hardware
+from runs.shared.formats import translated
 from runs.shared.words import MOST_WORDS, of_configurations, of_hardware, saying
+from runs.topics.catalogue import Topic
+from runs.topics.selectors import topics
+from runs.topics.selectors.topics import Card
 from runs.workloads.selectors import scenarios
 
 MOST = 8
+# They stand before the campaigns that they rest on.
+MOST_TOPICS = 2
 # So many of the newest campaigns that have the words are ranked.
 MOST_RANKED = 500
 # What a word is worth by where it stands. Whatever else has it is worth 1.
@@ -89,7 +101,9 @@ PAGES = (
         _("Versions"),
         "versions",
         _("each step from 9.2 to the newest version, and what measured it"),
-        _words("versions upgrade upgrades line step steps newest"),
+        _words(
+            "version versions upgrade upgrades line step steps newest choose best fastest"
+        ),
     ),
     Page(
         _("Compare"),
@@ -130,7 +144,8 @@ PAGES = (
         _("what the words mean, how sure a verdict is, and who sees what"),
         _words(
             "help glossary words terms campaign cell run certificate doubtful invalid series "
-            "line change interval sure verdict verdicts certain private see sees rights feed"
+            "line change interval sure verdict verdicts certain private see sees rights feed "
+            "cite citation csv json data chart picture embed"
         ),
     ),
     Page(
@@ -162,8 +177,9 @@ PAGES = (
 
 @dataclass(frozen=True)
 class Group:
-    """What was found of one `kind` (a model's name, or page): some of `total` rows, after `skip`.
+    """What was found of one `kind`, some of `total` rows, after `skip`.
 
+    A kind is a model's name, page or topic.
     `is_near` says that these have some of the words only. `answers` are those of campaigns.
     """
 
@@ -218,6 +234,8 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     asked = set(words.lower().split()) - EMPTY_WORDS
     pages = [page for page in PAGES if asked and asked <= page.words]
     yield Group("page", pages, len(pages))
+    cards = _topics(words)
+    yield Group("topic", cards, len(cards))
     yield _of_campaigns(_ranked(words, to), skip if kind == "campaign" else 0)
     if any(word.is_version for word in parsed(words)):
         # Elsewhere its number is a year, or part of a name.
@@ -237,6 +255,28 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     yield group("observation", saying(observations, words, "slug", "title"))
     workloads = projects.visible(Workload.objects.order_by("name"), to=to)
     yield group("workload", saying(workloads, words, "slug", "name"))
+
+
+def unmeasured_setting(words: str, *, to: Reader) -> str:
+    """The setting that the words are, if no campaign compares values of it; else nothing.
+
+    What is found then has it among its settings, and says nothing about it. Two queries for a
+    setting, none for other words.
+    """
+    name = words.strip().lower()
+    if name not in {known.lower() for known in catalogue.all_names()}:
+        return ""
+    campaigns = projects.visible(Campaign.objects.order_by(), to=to)
+    if campaigns.filter(factors__has_key=name).exists():
+        return ""
+    values_of_campaigns = (
+        CampaignConfiguration.objects.filter(campaign__in=campaigns)
+        .order_by()
+        .values_list("campaign", KeyTextTransform(name, "revision__settings"))
+        .distinct()
+    )
+    values = Counter(campaign for campaign, _value in values_of_campaigns)
+    return "" if any(number > 1 for number in values.values()) else name
 
 
 def _of_campaigns(
@@ -303,6 +343,34 @@ class Said:
             elif not text.isascii() and not word.text.isascii() and word.text in text:
                 best = weight
         return best
+
+
+def _topics(words: str) -> list[Card]:
+    """The topics that have all the words, in one of the languages; the best first. One query."""
+    wanted = parsed(words)
+    scored = []
+    for place, card in enumerate(topics.cards() if wanted else ()):
+        said = _of_topic(card.topic)
+        weights = [said.weight(word) for word in wanted]
+        if all(weights):
+            scored.append((-sum(weights), place, card))
+    return [card for _weight, _place, card in sorted(scored)[:MOST_TOPICS]]
+
+
+def _of_topic(topic: Topic) -> Said:
+    weighed = (
+        (TITLE, topic.title),
+        (QUESTION, topic.question),
+        (ANSWER, topic.sentence),
+    )
+    texts = [(TITLE, search_words.normal(topic.words))]
+    for code, _name in settings.LANGUAGES:
+        with translation.override(code):
+            texts += [
+                (weight, search_words.normal(translated(text)))
+                for weight, text in weighed
+            ]
+    return Said(tuple(texts), frozenset())
 
 
 def _ranked(words: str, to: Reader, *, are_near: bool = False) -> list[Campaign]:

@@ -18,6 +18,7 @@ from runs.shared.words import LONGEST
 # The heading of each kind, and the name of its pages' address.
 KINDS: dict[str, tuple[str | Promise, str]] = {
     "page": (_("Pages"), ""),
+    "topic": (_("Topics"), "topic"),
     "run": (_("Runs"), "run-detail"),
     "campaign": (_("Campaigns"), "campaign-detail"),
     "source": (_("Publications"), "archive-source"),
@@ -62,6 +63,7 @@ def everywhere(request: HttpRequest) -> HttpResponse:
         "words": words,
         "groups": groups,
         "is_near": any(group.is_near for group in found),
+        "unmeasured": search.unmeasured_setting(words, to=request.user),
     }
     return render(request, "home/search.html", context)
 
@@ -71,6 +73,13 @@ def row_of(group: Group, row: Any) -> dict[str, Any]:
     kind = group.kind
     if kind == "page":
         return {"name": row.name, "href": reverse(row.address), "note": row.note}
+    if kind == "topic":
+        return {
+            "name": translated(row.topic.title),
+            "href": reverse("topic", args=[row.topic.slug]),
+            "note": translated(row.topic.question),
+            "answer": row.sentence,
+        }
     key = row.pk if kind in {"run", "hardware"} else row.slug
     href = reverse(KINDS[kind][1], args=[key])
     if kind == "run":

@@ -29,7 +29,7 @@ from runs.models import (
     Scenario,
 )
 from runs.models.campaigns import Origin
-from runs.shared.formats import in_language, spoken, translated
+from runs.shared.formats import in_language, publication, spoken, translated
 from runs.topics.catalogue import TOPICS, Topic
 
 # The newest campaigns measured here that a page tells of.
@@ -238,7 +238,7 @@ def _printed_row(entry: Entry, topic: Topic, spread: set[int]) -> EvidenceRow:
     year = str(campaign.year or table.source.year)
     return EvidenceRow(
         year=year,
-        who=table.source.slug.replace("-", " ").upper(),
+        who=publication(table.source.slug),
         slug=campaign.slug,
         title=in_language(campaign, "title"),
         versions=", ".join(table.versions),

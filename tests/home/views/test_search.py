@@ -160,7 +160,10 @@ def test_answers_stand_under_titles_and_all_that_was_found_can_be_read(
     client, whole_archive
 ):
     page = found(client, "SSD")
-    assert page.index("What to put on the SSD") < page.index("111 times")
+    topic, _heading, campaigns = page.partition("Campaigns</")
+    assert 'href="/topics/storage/"' in topic
+    assert "30 times the updates" in topic
+    assert campaigns.index("What to put on the SSD") < campaigns.index("111 times")
     number = int(re.search(r"The next of all (\d+)", page)[1])
     addresses = set()
     while page:
@@ -172,3 +175,34 @@ def test_answers_stand_under_titles_and_all_that_was_found_can_be_read(
             else ""
         )
     assert len(addresses) >= number > 8
+
+
+@pytest.mark.parametrize(
+    ("words", "slug"),
+    [
+        ("io_method", "asynchronous-io"),
+        ("pgvector", "vectors"),
+        ("which version", "upgrades"),
+        ("page checksums", "page-checksums"),
+        ("チェックサム", "page-checksums"),
+    ],
+)
+def test_a_topic_stands_before_its_tables(client, whole_archive, words, slug):
+    page = found(client, words)
+    assert page.index(f'href="/topics/{slug}/"') < page.index('href="/campaigns/')
+
+
+def test_of_a_setting_that_nobody_varies_that_is_said(client, whole_archive):
+    sentence = "Nobody has compared values of wal_compression here"
+    page = found(client, "wal_compression")
+    assert sentence in page
+    assert "/campaigns/katz-2024-dbpedia-r7gd/" in page
+    for words in ("io_method", "shared_buffers", "wal", "wal_compression zstd"):
+        assert "Nobody has compared values" not in found(client, words), words
+    answer = client.get("/api/v1/search/", {"q": "wal_compression"}).json()
+    assert answer["unmeasured"] == "wal_compression"
+
+    campaign = Campaign.objects.get(slug="katz-2024-dbpedia-r7gd")
+    campaign.factors = {**campaign.factors, "wal_compression": ["off", "zstd"]}
+    campaign.save()
+    assert sentence not in found(client, "wal_compression")
