@@ -263,7 +263,8 @@ def queue(instance: Instance, token: str, first_campaign: dict[str, Any]):
 
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
-    opened = chromium.new_page()
+    # What pulses while runs are measured takes a processor.
+    opened = chromium.new_page(reduced_motion="reduce")
     opened.set_default_timeout(20_000)
     yield opened
     opened.close()
@@ -278,7 +279,7 @@ def admin(page: Page, instance: Instance) -> Page:
 @pytest.fixture(scope="module")
 def admin_throughout(chromium: Browser, instance: Instance) -> Iterator[Page]:
     """The same for all tests of a module: more logins than some in a minute are refused."""
-    opened = chromium.new_page()
+    opened = chromium.new_page(reduced_motion="reduce")
     opened.set_default_timeout(60_000)
     yield logged_in(opened, instance)
     opened.close()
