@@ -93,8 +93,8 @@ TOPICS = (
         _("Full-text search"),
         _("What does an index for Japanese text bring, and cost?"),
         _(
-            "An index makes searches of titles 70 to 140 times as fast, and slows updates down; a "
-            "logical replica takes that cost away"
+            "PGroonga is the fastest to search long texts; an index makes searches of titles 70 to "
+            "140 times as fast, and slows updates down; a logical replica takes that cost away"
         ),
         ("full-text-search",),
         ("wg1-2017-7-8", "wg1-2017-7-9", "wg1-2017-7-10"),

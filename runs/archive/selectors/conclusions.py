@@ -36,6 +36,11 @@ def printed(findings: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     ]
 
 
+def computed(findings: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The conclusions that BenchLab computes from the printed figures."""
+    return [finding for finding in findings if finding.get("by") == "benchlab"]
+
+
 def grouped(table: PublishedTable) -> Iterator[tuple[str, list[Conclusion]]]:
     """A title and the conclusions of each party that draws some, the publication first."""
     titles = {

@@ -288,10 +288,11 @@ class VersionAnswer:
         names = {"base": self.base, "head": self.head}
         if self.whole.printed:
             text = _(
-                "PostgreSQL %(head)s against %(base)s: %(size)s by %(number)d printed tables; not "
-                "tested, as no spread is printed."
+                "PostgreSQL %(head)s against %(base)s, %(load)s: %(size)s in %(number)d printed "
+                "tables; they print no spread, so nothing is tested."
             )
-            return text % (names | self.whole.printed_words)
+            load = {"load": str(LOADS[self.theme])}
+            return text % (names | load | self.whole.printed_words)
         if self.whole.best is not None:
             return self.whole.best.sentence
         if len(self.steps) == 1 and self.whole.state == "unknown":

@@ -221,7 +221,9 @@ def _without_wide(campaigns: Sequence[Campaign]) -> list[Campaign]:
 
 
 def _of_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnswer]:
-    """Of printed tables: their answer where readers ask for it, else their first conclusion."""
+    """Of printed tables: their answer where readers ask for it, else their first conclusion, else
+    what BenchLab computes from their figures.
+    """
     if not campaigns:
         return {}
     asked = {answer.campaign: answer for answer in printed_answers.answers()}
@@ -247,6 +249,12 @@ def _of_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnswer]:
             )
         elif texts:
             family = _("As the publication concludes: not tested.")
+            answers[campaign.pk] = CampaignAnswer(
+                question_of(campaign), tuple(texts), texts[0], family=family
+            )
+        elif computed := conclusions.computed(findings.get(campaign.pk, ())):
+            texts = [formats.spoken(finding) for finding in computed]
+            family = _("As BenchLab computes from the printed figures: not tested.")
             answers[campaign.pk] = CampaignAnswer(
                 question_of(campaign), tuple(texts), texts[0], family=family
             )

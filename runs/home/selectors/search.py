@@ -158,7 +158,10 @@ PAGES = (
         _("Servers"),
         "server-list",
         _("machines, their hardware, noise and state"),
-        _words("servers server machines noise lab"),
+        _words(
+            "servers server machine machines noise noisy quiet lab healthy health ready load "
+            "state"
+        ),
     ),
     Page(
         _("Upload a result"),
@@ -170,7 +173,9 @@ PAGES = (
         _("Schedules"),
         "schedule-list",
         _("what is measured every night or week"),
-        _words("schedule schedules nightly weekly cron"),
+        _words(
+            "schedule schedules nightly night nights weekly cron month months over time course"
+        ),
     ),
 )
 
