@@ -253,7 +253,14 @@ ALWAYS_READ = frozenset(
 
 
 def to_try(chosen: Sequence[Suspect]) -> list[Suspect]:
-    """What an ablation puts back: each of these, or their halves where there are many."""
+    """What an ablation puts back: each of these, or their halves where there are many.
+
+    A half never has what the other one contains, as the set-up of the data does its objects.
+    """
+    if len(chosen) <= MOST_SINGLE:
+        return list(chosen)
+    if any(suspect.kind == "setup" for suspect in chosen):
+        chosen = [suspect for suspect in chosen if not suspect.statements]
     return list(chosen) if len(chosen) <= MOST_SINGLE else halves(chosen)
 
 

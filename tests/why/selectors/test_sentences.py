@@ -503,6 +503,16 @@ def _without_suspects(seed):
     return replace(found, answers=replace(found.answers, time=none))
 
 
+def test_a_set_up_and_what_it_makes_are_not_said_to_be_needed_both():
+    setup = Suspect("setup", "init_sql", "a", "b", plan_parts=("setup",))
+    truth = {A: 0.0, B: 1.0, AGAIN: 1.0, "jit": 0.0, setup.key: 0.0, ALL: 0.0}
+    sentence = answers.of_explanation(tried(truth, SETTING, setup)).sentence
+    assert "Putting jit back explains 100 %" in sentence
+    assert "Putting setup init_sql back explains 100 %" in sentence
+    assert "needs them all" not in sentence
+    assert "interact" not in sentence
+
+
 def test_nothing_is_said_to_be_unexplained_of_which_no_run_has_ended():
     sentence = answers.of_explanation(tried(TRUTH, SETTING, rounds=2)).sentence
     assert "no answer, since an arm has too few runs that count" in sentence

@@ -340,3 +340,14 @@ def test_what_follows_from_another_partitioning_is_not_listed_part_by_part():
         "partition m partitioned",
         "setup init_sql",
     }
+
+
+def test_of_many_the_set_up_is_put_back_without_the_objects_that_it_makes():
+    setup = Suspect("setup", "init_sql", "a", "b", plan_parts=("setup",))
+    objects = [
+        Suspect("index", f"i{number}", "a", "", statements=("CREATE INDEX",))
+        for number in range(6)
+    ]
+    setting = Suspect("setting", "jit", "off", "on", put_back={"jit": "off"})
+    assert suspects.to_try([setup, *objects, setting]) == [setup, setting]
+    assert [half.kind for half in suspects.to_try([*objects, setting])] == ["group"] * 2
