@@ -247,8 +247,7 @@ def _column(change: Change) -> Iterator[str]:
     options_now = now.given.get("options", "")
     options_wanted = wanted.given.get("options", "")
     yield from _options(alter, Change(change.name, options_now, options_wanted))
-    yield from _stored(alter, now, wanted)
-    yield from _rewritten(alter, column, now, wanted)
+    yield from _rewritten(table, column, now, wanted)
 
 
 def _generated(change: Change) -> Iterator[str]:
@@ -259,34 +258,35 @@ def _generated(change: Change) -> Iterator[str]:
     yield f"ALTER TABLE {table} ALTER COLUMN {column} DROP EXPRESSION;"
 
 
-# Types whose values are stored as a column says unless it says otherwise.
-_EXTENDED = frozenset({"text", "character varying", "bytea", "jsonb", "json"})
+def _stored(wanted: _Column) -> Iterator[str]:
+    letter = wanted.given.get("STORAGE", "")
+    if letter not in _STORAGE and letter:
+        raise NotPlain(letter)
+    if letter:
+        yield f"SET STORAGE {_STORAGE[letter]}"
+    if "COMPRESSION" in wanted.given:
+        method = _COMPRESSION.get(wanted.given["COMPRESSION"], "default")
+        yield f"SET COMPRESSION {method}"
 
 
-def _stored(alter: str, now: _Column, wanted: _Column) -> Iterator[str]:
-    if now.differs(wanted, "STORAGE"):
-        letter = wanted.given.get("STORAGE", "")
-        if letter not in _STORAGE and (letter or wanted.type not in _EXTENDED):
-            raise NotPlain(wanted.type)
-        yield f"{alter} SET STORAGE {_STORAGE[letter or 'x']};"
-    if now.differs(wanted, "COMPRESSION"):
-        method = _COMPRESSION.get(wanted.given.get("COMPRESSION", ""), "default")
-        yield f"{alter} SET COMPRESSION {method};"
+def _rewritten(table: str, column: str, now: _Column, wanted: _Column) -> Iterator[str]:
+    """Each value is made anew, and stored as the column says then.
 
-
-def _rewritten(alter: str, column: str, now: _Column, wanted: _Column) -> Iterator[str]:
-    """Each value is made anew, and stored as the column says now."""
-    is_stored = now.differs(wanted, "STORAGE") or now.differs(wanted, "COMPRESSION")
-    if now.type == wanted.type and not now.differs(wanted, "COLLATE") and not is_stored:
+    In one command: another type takes storage and compression back to those of the type.
+    """
+    words = ("STORAGE", "COMPRESSION", "COLLATE")
+    if now.type == wanted.type and not any(now.differs(wanted, word) for word in words):
         return
     collation = wanted.given.get("COLLATE", "").strip('"')
     if collation and not re.fullmatch(r"[A-Za-z0-9_.@-]{1,63}", collation):
         raise NotPlain(collation)
     value = f"{column}::text::{wanted.type}"
-    if is_stored and wanted.type in {"text", "character varying"}:
+    if wanted.type in {"text", "character varying"}:
         value = f"({column} || '')::{wanted.type}"
     collated = f' COLLATE "{collation}"' if collation else ""
-    yield f"{alter} TYPE {wanted.type}{collated} USING {value};"
+    actions = [f"TYPE {wanted.type}{collated} USING {value}", *_stored(wanted)]
+    changed = ", ".join(f"ALTER COLUMN {column} {action}" for action in actions)
+    yield f"ALTER TABLE {table} {changed};"
 
 
 def _constraint(change: Change) -> Iterator[str]:

@@ -14,7 +14,7 @@ from runs.analysis.why.proof import GIVEN, LOOKS
 from runs.analysis.why.suspects import Side, Suspect
 from runs.cells.selectors.series_cells import CONFIGURATION, SUBJECTS, level_text
 from runs.compare.selectors.judge import judging
-from runs.models import Ablation, Cell, Run
+from runs.models import Ablation, Campaign, Cell, Run
 from runs.models.campaigns import Origin
 from runs.postgresql_settings.catalogue import all_names
 from runs.scenarios import registry
@@ -58,7 +58,10 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     ]
     answers = ablations.answers(ablation) if ablation else None
     tried = [Suspect.from_json(kept) for kept in ablation.suspects] if ablation else []
-    proposed = _proposed(differences, tried, answers)
+    # What no run has answered was not tried.
+    has_answer = answers is not None and (answers.time or answers.cpu)
+    is_live = ablation is not None and ablation.campaign.state in Campaign.LIVE
+    proposed = _proposed(differences, tried if has_answer or is_live else (), answers)
     arms = _arms(a, b, recordings)
     labels = _labels(cells[a], cells[b])
     return Explanation(

@@ -671,6 +671,13 @@ def test_the_api_takes_several_keys_to_try(client, address):
     assert {suspect["name"] for suspect in made.suspects} == {DECOY, PARALLEL}
 
 
+def test_what_a_cancelled_ablation_did_not_answer_is_proposed_again(member, address):
+    queue(member, address)
+    Campaign.objects.update(state=Campaign.State.CANCELLED)
+    rows = member.get(address).context["answer"].differences
+    assert {row.key for row in rows if row.is_proposed} == {PARALLEL, DECOY}
+
+
 def test_many_are_put_back_by_halves_and_then_the_half_that_explains_it(
     member, measured, address
 ):
@@ -776,10 +783,19 @@ def test_a_single_object_is_put_back_after_the_set_up_of_its_arm(member, without
     assert sql.endswith(f"{INDEX};\n")
     keys = {plan["cluster_key"] or plan["template_key"] for plan in plans.values()}
     assert len(keys) == 4
+    for run in made.campaign.runs.select_related("cell"):
+        finish(
+            run,
+            0.01 if run.cell.levels["arm"] == A else 0.1 + run.repeat / 1000,
+            5.0,
+            settings=settings(**{DECOY: "4"}),
+            plan=SCAN,
+            compiler="12.2.0",
+        )
     Campaign.objects.update(state=Campaign.State.FINISHED)
-    rows = {
-        row.key: row for row in member.get(without_index).context["answer"].differences
-    }
+    answer = member.get(without_index).context["answer"]
+    assert "Alone, index t_k has no effect above" in answer.sentence
+    rows = {row.key: row for row in answer.differences}
     assert rows["setup init_sql"].is_proposed
     # With the set-up of A nothing has to follow.
     assert (
