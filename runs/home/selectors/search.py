@@ -236,7 +236,10 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     ):
         runs = projects.visible(Run.objects.select_related("campaign", "cell"), to=to)
         yield group("run", runs.filter(pk=int(number)))
-    asked = set(words.lower().split()) - EMPTY_WORDS
+    # How many nights, or which version, is no word of a page.
+    asked = {
+        word for word in words.lower().split() if not word.isdecimal()
+    } - EMPTY_WORDS
     pages = [page for page in PAGES if asked and asked <= page.words]
     yield Group("page", pages, len(pages))
     cards = _topics(words)

@@ -118,6 +118,8 @@ KEPT_BACK = (
     ("How sure are verdicts", ("help",)),
     ("Who sees what is private", ("help",)),
     ("What failed", ("runs",)),
+    ("over 60 nights", ("schedules",)),
+    ("noisy machine", ("servers",)),
 )
 
 
