@@ -101,7 +101,7 @@ def is_set() -> bool:
 
 def described() -> str:
     """As an operator knows it."""
-    address = _at()
+    address = _address_of_url()
     return f"s3://{address.bucket}/{address.prefix}" + (
         f" at {address.endpoint}" if address.endpoint else ""
     )
@@ -110,7 +110,7 @@ def described() -> str:
 def exists(key: str) -> bool:
     """Whether there is such an object. One request, and a second one where there is none."""
     with _translated_errors():
-        is_there = bool(_storage(_at()).exists(key))
+        is_there = bool(_storage(_address_of_url()).exists(key))
     if not is_there:
         ask()  # without the bucket the first answer is the same
     return is_there
@@ -120,7 +120,7 @@ def read(key: str) -> IO[bytes]:
     """The whole object, which has been received: large ones are in a temporary file."""
     try:
         with _translated_errors():
-            return _received(_storage(_at()).open(key, "rb"))
+            return _received(_storage(_address_of_url()).open(key, "rb"))
     except FileNotFoundError:
         ask()
         raise
@@ -141,20 +141,20 @@ def write(key: str, content: IO[bytes], *, seconds: int = PATIENT_SECONDS) -> No
     `seconds` is how long it waits for an answer.
     """
     with _translated_errors():
-        _storage(_at(), seconds).save(key, File(content, name=key))
+        _storage(_address_of_url(), seconds).save(key, File(content, name=key))
 
 
 def remove(key: str) -> None:
     """Remove an object, which need not be there."""
     with _translated_errors():
-        _storage(_at(), PATIENT_SECONDS).delete(key)
+        _storage(_address_of_url(), PATIENT_SECONDS).delete(key)
 
 
 def stored() -> Iterator[Stored]:
     """All objects below the prefix, 1,000 a request."""
-    prefix = _at().prefix
+    prefix = _address_of_url().prefix
     with _translated_errors():
-        objects = _storage(_at(), PATIENT_SECONDS).bucket.objects
+        objects = _storage(_address_of_url(), PATIENT_SECONDS).bucket.objects
         for stored_file in objects.filter(Prefix=prefix):
             key = stored_file.key.removeprefix(prefix)
             changed_at = stored_file.last_modified.timestamp()
@@ -163,13 +163,13 @@ def stored() -> Iterator[Stored]:
 
 def ask() -> None:
     """Whether the bucket answers and shows what it has. One request."""
-    address = _at()
+    address = _address_of_url()
     with _translated_errors():
         client = _storage(address).connection.meta.client
         client.list_objects_v2(Bucket=address.bucket, Prefix=address.prefix, MaxKeys=1)
 
 
-def _at() -> Address:
+def _address_of_url() -> Address:
     address: Address | None = settings.ARTIFACTS_BUCKET
     if address is None:
         raise StoreError("BENCHLAB_ARTIFACTS names no bucket")

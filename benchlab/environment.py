@@ -60,7 +60,7 @@ class Environment(environ.Env):  # type: ignore[misc]
 
     def float(self, name: str, default: float) -> float:
         """A number above 0."""
-        return self._read(name, default, _above_zero, "a number above 0")
+        return self._read(name, default, _positive_number, "a number above 0")
 
     def bool(self, name: str, default: bool) -> bool:
         """A switch."""
@@ -142,7 +142,7 @@ class Environment(environ.Env):  # type: ignore[misc]
             ) from None
 
 
-def _above_zero(text: str) -> float:
+def _positive_number(text: str) -> float:
     number = _amount(text)
     if number == 0:
         raise ValueError

@@ -108,8 +108,8 @@ class LockWaits:
             self._limit()
             return plain()
         if _CONCURRENT.match(str(sql)):
-            return self._until_free(lambda: self._concurrently(str(sql), plain))
-        return self._until_free(in_transaction)
+            return self._try_until_free(lambda: self._concurrently(str(sql), plain))
+        return self._try_until_free(in_transaction)
 
     def pause(self, error: BaseException, *, waited: float = 0.0) -> None:
         """Say who is in the way, and sleep. Raises CommandError after some minutes."""
@@ -137,7 +137,7 @@ class LockWaits:
             f" {holder or 'a lock'}. {remedy} (SELECT pg_terminate_backend(its number) ends it)."
         )
 
-    def _until_free(self, attempt: Callable[[], Any]) -> Any:
+    def _try_until_free(self, attempt: Callable[[], Any]) -> Any:
         while True:
             began = time.monotonic()
             try:

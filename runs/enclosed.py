@@ -204,7 +204,7 @@ def _frames(lines: list[str]) -> Iterator[tuple[str, str]]:
     prefixes = _prefixes(looked_at)
     characters = sum(map(len, lines)) + 1
     for prefix in prefixes[: max(2, min(_MOST_FRAMES, _WORK // characters))]:
-        inner = [_after(prefix, line) for line in lines]
+        inner = [_remainder(prefix, line) for line in lines]
         begin = next(
             prefix_match[0]
             for line in looked_at
@@ -217,7 +217,7 @@ def _frames(lines: list[str]) -> Iterator[tuple[str, str]]:
         yield "\n".join(_bare(line, "", end) for line in lines), ""
 
 
-def _after(prefix: re.Pattern[str], line: str) -> str:
+def _remainder(prefix: re.Pattern[str], line: str) -> str:
     if prefix_match := prefix.match(line):
         return _cell(line[prefix_match.end() :])
     return (

@@ -50,7 +50,7 @@ class Accounts:
         if os.getuid() != 0:
             mine = myself()
             name = environ.get("BENCHLAB_TARGET_USER") or mine.name
-            target = mine if name == mine.name else _by_sudo(name, mine.name)
+            target = mine if name == mine.name else _account_by_sudo(name, mine.name)
             return cls(mine, mine, mine, target)
         accounts = cls(**{role: _account(role, environ) for role in VARIABLES})
         by_number: dict[int, str] = {}
@@ -83,24 +83,24 @@ def _account(role: str, environ: Mapping[str, str]) -> Account:
     variable, usual = VARIABLES[role]
     name = environ.get(variable) or usual
     with contextlib.suppress(KeyError):
-        return _to_switch_to(name, variable)
+        return _account_to_switch_to(name, variable)
     if name != usual:
         raise StartError(
             f"there is no account {name!r}: set {variable} to an existing one"
         )
     _make(name)
     try:
-        return _to_switch_to(name, variable)
+        return _account_to_switch_to(name, variable)
     except KeyError:
         raise StartError(
             f"the account {name} could not be made: make it, or set {variable} to another one"
         ) from None
 
 
-def _by_sudo(name: str, me: str) -> Account:
+def _account_by_sudo(name: str, me: str) -> Account:
     variable = VARIABLES["target"][0]
     try:
-        sudo_account = _to_switch_to(name, variable)
+        sudo_account = _account_to_switch_to(name, variable)
     except KeyError:
         raise StartError(
             f"there is no account {name!r}: set {variable} to an existing one"
@@ -114,7 +114,7 @@ def _by_sudo(name: str, me: str) -> Account:
     return account
 
 
-def _to_switch_to(name: str, variable: str) -> Account:
+def _account_to_switch_to(name: str, variable: str) -> Account:
     entry = pwd.getpwnam(name)
     if entry.pw_uid == 0:
         raise StartError(

@@ -39,10 +39,10 @@ def become_subreaper() -> None:
 
 def process_table() -> list[Process]:
     """Every process of the machine that we may see."""
-    return list(_from_proc() if Path("/proc/self/stat").exists() else _from_ps())
+    return list(_read_proc() if Path("/proc/self/stat").exists() else _read_ps())
 
 
-def _from_proc() -> Iterator[Process]:
+def _read_proc() -> Iterator[Process]:
     for name in os.listdir("/proc"):  # noqa: PTH208 - scanned often; no Path objects needed
         if name.isdigit():
             with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def _from_proc() -> Iterator[Process]:
                 yield Process(int(name), int(fields[1]), fields[19], fields[0] in "ZX")
 
 
-def _from_ps() -> Iterator[Process]:
+def _read_ps() -> Iterator[Process]:
     command = ["ps", "-axo", "pid=,ppid=,stat=,lstart="]
     for line in subprocess.run(
         command, capture_output=True, text=True, check=True

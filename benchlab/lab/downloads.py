@@ -63,7 +63,7 @@ def _extract(artifact: Path, release: Release, draft: Path) -> None:
             # not known (Python before 3.11.4).
             if hasattr(tarfile, "data_filter"):
                 archive.extraction_filter = tarfile.data_filter
-            archive.extractall(draft, _as_ours(archive))  # noqa: S202
+            archive.extractall(draft, _owned_members(archive))  # noqa: S202
     except OSError as error:
         raise LabError(
             f"{draft} cannot be written: {error}. Free space, or set BENCHLAB_VAR"
@@ -74,7 +74,7 @@ def _extract(artifact: Path, release: Release, draft: Path) -> None:
         ) from None
 
 
-def _as_ours(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+def _owned_members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     """The members, which belong to whoever unpacks them.
 
     Looking up the owners that an archive names, for each file, takes a quarter of the time; and an

@@ -177,9 +177,11 @@ def _processors(evidence: Evidence) -> Iterator[Finding]:
         stolen = usage.stolen / usage.capacity
         if foreign > FOREIGN_DOUBTFUL:
             weight: Weight = "invalid" if foreign > FOREIGN_INVALID else "doubt"
-            yield _taken("foreign_load", _in_turn(weight, evidence), usage, foreign)
+            yield _taken(
+                "foreign_load", _lighten_in_turn(weight, evidence), usage, foreign
+            )
         if stolen > STOLEN_DOUBTFUL:
-            yield _taken("steal", _in_turn("doubt", evidence), usage, stolen)
+            yield _taken("steal", _lighten_in_turn("doubt", evidence), usage, stolen)
         yield from _held_back(evidence, usage)
     if not evidence.usage:
         yield Finding("usage_unknown", "remark")
@@ -192,7 +194,7 @@ def _held_back(evidence: Evidence, usage: Usage) -> Iterator[Finding]:
     """What the machine's own limits took: a quota, and memory that was too small."""
     throttled = usage.throttled / usage.capacity
     if throttled > THROTTLED_DOUBTFUL:
-        weight = _in_turn("doubt", evidence)
+        weight = _lighten_in_turn("doubt", evidence)
         yield _taken("throttled", weight, usage, throttled, is_curable=False)
     if usage.swapped > SWAPPED_DOUBTFUL * usage.seconds:
         pages: dict[str, float | str] = {
@@ -253,11 +255,11 @@ def _speed(evidence: Evidence) -> Iterator[Finding]:
                 "machine": machine,
                 "share": round(100 * part.share),
             }
-            weight = _in_turn("doubt", evidence)
+            weight = _lighten_in_turn("doubt", evidence)
             yield Finding(code, weight, figures, is_curable=True)
 
 
-def _in_turn(weight: Weight, evidence: Evidence) -> Weight:
+def _lighten_in_turn(weight: Weight, evidence: Evidence) -> Weight:
     """In slices others take from all runs of a round alike: one step less."""
     if evidence.turns is None:
         return weight

@@ -89,7 +89,7 @@ def find(
         significant := _pruned(history, _refined(history, _candidates(history)))
     ) > len(changes):
         changes, history = significant, history.without(significant)
-    return _with_others(history, changes, moves) if moves else changes
+    return _align_with_others(history, changes, moves) if moves else changes
 
 
 def unreported(
@@ -233,7 +233,7 @@ def _pruned(history: _History, places: list[int]) -> tuple[ChangePoint, ...]:
     return tuple(placed)
 
 
-def _with_others(
+def _align_with_others(
     history: _History, changes: Sequence[ChangePoint], moves: Collection[int]
 ) -> tuple[ChangePoint, ...]:
     """Each at the nearest of these places that is as likely as its own."""

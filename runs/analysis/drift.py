@@ -82,7 +82,7 @@ def _warm_up(times: Floats, points: Floats) -> float:
     """
     starts, medians = _blocks(times, points)
     half = len(medians) // 2
-    level = _without_drift(starts, medians, half)
+    level = _remove_drift(starts, medians, half)
     middle, sd = float(np.median(level[half:])), spread(level[half:])
     # Pulled in, so that a later dip is not a reason to keep the start.
     calm = np.clip(level, middle - 5 * sd, middle + 5 * sd)
@@ -97,7 +97,7 @@ def _warm_up(times: Floats, points: Floats) -> float:
     return 0.0 if is_noise or is_small else float(starts[cut] - times[0])
 
 
-def _without_drift(starts: Floats, medians: Floats, half: int) -> Floats:
+def _remove_drift(starts: Floats, medians: Floats, half: int) -> Floats:
     """Remove a drift, which could look like a warm-up or hide one.
 
     The second half is warm and shows it best. If it is too short to be sure, the complete series

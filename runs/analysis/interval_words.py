@@ -32,17 +32,17 @@ def size(found: Inference, translate: Callable[[str], str] = in_english) -> str:
         or found.low < A_PART
         or found.low <= 1 / TIMES < 1 < found.high
     ):
-        return _in_times(times(found.low), times(found.high), translate)
-    return _in_percent(found, found.low, found.high, translate)
+        return _words_in_times(times(found.low), times(found.high), translate)
+    return _words_in_percent(found, found.low, found.high, translate)
 
 
-def _in_times(low: str, high: str, translate: Callable[[str], str]) -> str:
+def _words_in_times(low: str, high: str, translate: Callable[[str], str]) -> str:
     if low == high:
         return translate(_("%(size)s times")) % {"size": low}
     return translate(_("%(low)s to %(high)s times")) % {"low": low, "high": high}
 
 
-def _in_percent(
+def _words_in_percent(
     found: Inference, low: float, high: float, translate: Callable[[str], str]
 ) -> str:
     """The words for a proven change: faster and slower for throughput, else more and less."""

@@ -30,11 +30,13 @@ def left_behind(commits: Iterable[Commit]) -> frozenset[Sha]:
         for commit in commits
     }
     return frozenset(
-        sha for commits in branches.values() for sha in _of_branch(commits, parents_of)
+        sha
+        for commits in branches.values()
+        for sha in _branch_commits(commits, parents_of)
     )
 
 
-def _of_branch(
+def _branch_commits(
     commits: Sequence[Commit], parents_of: Mapping[Sha, Sequence[Sha]]
 ) -> list[Sha]:
     parents = {parent for commit in commits for parent in commit.parents}

@@ -250,12 +250,14 @@ def _reach(
             cost = path.cost + (position - path.position) ** 2
             heappush(
                 waiting,
-                _Path(cost, position, order, step.head, _after(path.state, step)),
+                _Path(
+                    cost, position, order, step.head, _step_reached(path.state, step)
+                ),
             )
     return reached
 
 
-def _after(state: _Reached, step: Step) -> _Reached:
+def _step_reached(state: _Reached, step: Step) -> _Reached:
     variance_parts = None
     if state.parts is not None and step.log_error is not None:
         freedom = math.inf if step.freedom is None else step.freedom

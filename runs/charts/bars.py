@@ -32,7 +32,7 @@ def bars(lines: Sequence[Line], axes: Axes, *, stacked: bool = False) -> Figure:
         together = {"scattermode": "group", "scattergap": 0.25}
     traces = [_trace(line, axes, stacked=stacked) for line in drawn]
     if sum(len(trace["x"]) for trace in traces) > MOST_VALUES:
-        traces = [_without_values(trace) for trace in traces]
+        traces = [_hide_values(trace) for trace in traces]
     return {
         "data": traces,
         "layout": layout(
@@ -99,7 +99,7 @@ def _trace(line: Line, axes: Axes, *, stacked: bool) -> dict[str, Any]:
     return trace
 
 
-def _without_values(trace: dict[str, Any]) -> dict[str, Any]:
+def _hide_values(trace: dict[str, Any]) -> dict[str, Any]:
     of_values = ("text", "texttemplate", "textposition")
     kept = {name: member for name, member in trace.items() if name not in of_values}
     return kept | ({"mode": "markers"} if "mode" in kept else {})

@@ -229,7 +229,7 @@ def picture(history: History, axes: Axes, size: Size, *, label: str) -> str:
         *_dots(plot, after, "history__dots history__dots--after"),
         *_levels(plot),
         *_alarms(plot),
-        *_beyond(plot),
+        *_edge_arrows(plot),
         "</svg>",
     ]
     return "".join(elements)
@@ -328,7 +328,7 @@ def _alarms(plot: Plot) -> Iterator[str]:
             )
 
 
-def _beyond(plot: Plot) -> Iterator[str]:
+def _edge_arrows(plot: Plot) -> Iterator[str]:
     """An arrow at the edge for each point outside, the farthest with their values."""
     outside = [
         point for point in plot.history.points if not plot.is_inside(point.median)

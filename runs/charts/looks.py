@@ -50,7 +50,7 @@ class Look:
 PAPER = Look(760, 440, "#121820", "#4a5563", "#e2e7ec", "#eef0f2", "#ffffff", COLOURS)
 
 
-def _of_theme(width: int, height: int, *, is_narrow: bool) -> Look:
+def _theme_look(width: int, height: int, *, is_narrow: bool) -> Look:
     """The page's colours, light or dark; a picture that leaves the page has those of paper."""
     return Look(
         width,
@@ -66,7 +66,7 @@ def _of_theme(width: int, height: int, *, is_narrow: bool) -> Look:
     )
 
 
-PAGE = _of_theme(960, 380, is_narrow=False)
-PHONE = _of_theme(360, 320, is_narrow=True)
+PAGE = _theme_look(960, 380, is_narrow=False)
+PHONE = _theme_look(360, 320, is_narrow=True)
 # A file of its own in the page's colours: an address within BenchLab would lead nowhere.
 FILE = replace(PAGE, has_points=False)

@@ -228,7 +228,7 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
             drawn = marker(
                 shape, *point, own_colour, plane.look.ground, size, group_colour=colour
             )
-            marks.append(_with_words(trace, index, drawn, plane))
+            marks.append(_describe_mark(trace, index, drawn, plane))
             if has_labels and (text := point_words.label(trace, index)):
                 if trace.get("textposition") == "middle right":
                     labels.append(_label(point[0] + 8, point[1] + 4, text, "start"))
@@ -294,7 +294,9 @@ def beyond(
     ]
 
 
-def _with_words(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) -> str:
+def _describe_mark(
+    trace: Mapping[str, Any], index: int, drawn: str, plane: Plane
+) -> str:
     """A mark with its words, and as a link if the trace has an address for it."""
     if not plane.look.has_points:
         return drawn
@@ -340,7 +342,7 @@ def bars(
                 plane.box, middle + shift, width, (ends[0], ends[1]), lies=lies
             )
             drawn = _bar(box, plane.look.colour_of(trace, index), trace, position)
-            elements.append(_with_words(trace, position, drawn, plane))
+            elements.append(_describe_mark(trace, position, drawn, plane))
             if not lies:
                 elements += _value_and_whisker(
                     trace, position, value, middle + shift, box, plane

@@ -113,13 +113,13 @@ def read(rounds: Rounds, *, tool: str = "") -> Readings:
         for metric in base[0].values()
         if all(metric.metric in run for run in every_run)
     ]
-    of_tool = [_of_tool(metric, base, head) for metric in common]
+    of_tool = [_tool_figures(metric, base, head) for metric in common]
     measured = [_own_figures(sides, *metric_names) for metric_names in OWN]
     of_all = [figures for figures in measured if all(figures.base + figures.head)]
     return Readings(name, (*of_tool, *of_all))
 
 
-def _of_tool(
+def _tool_figures(
     metric: MetricValue,
     base: Sequence[dict[str, MetricValue]],
     head: Sequence[dict[str, MetricValue]],

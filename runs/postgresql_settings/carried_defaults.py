@@ -33,7 +33,7 @@ def _no_senders(_older: Effective, newer: Effective) -> str | None:
     return "0" if newer.word("wal_level") == "minimal" else None
 
 
-def _at_least(of: str, limit: str) -> Callable[[Effective, Effective], str | None]:
+def _carry_minimum(of: str, limit: str) -> Callable[[Effective, Effective], str | None]:
     """The number of the given setting, where the target's default of the limit is lower."""
 
     def value(older: Effective, newer: Effective) -> str | None:
@@ -69,7 +69,7 @@ CARRIED = (
         "10",
         "max_worker_processes",
         "max_parallel_workers",
-        _at_least("max_worker_processes", "max_parallel_workers"),
+        _carry_minimum("max_worker_processes", "max_parallel_workers"),
         _("All of max_worker_processes could work in parallel; the new limit is 8."),
     ),
     Carried(
@@ -92,14 +92,14 @@ CARRIED = (
         "18",
         "max_replication_slots",
         "max_active_replication_origins",
-        _at_least("max_replication_slots", "max_active_replication_origins"),
+        _carry_minimum("max_replication_slots", "max_active_replication_origins"),
         _("max_replication_slots was the limit of replication origins, too."),
     ),
     Carried(
         "18",
         "autovacuum_max_workers",
         "autovacuum_worker_slots",
-        _at_least("autovacuum_max_workers", "autovacuum_worker_slots"),
+        _carry_minimum("autovacuum_max_workers", "autovacuum_worker_slots"),
         _("Workers need slots, which are now counted apart."),
     ),
 )

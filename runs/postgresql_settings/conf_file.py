@@ -67,7 +67,7 @@ def plain(text: str) -> str:
         for line in lines
     ]
     lines = ["" if _TEMPLATE.fullmatch(line) else line for line in lines]
-    lines = ["" if _FENCE.match(line) else line for line in _of_fence(lines)]
+    lines = ["" if _FENCE.match(line) else line for line in _fenced_lines(lines)]
     if _HEADING.match(text):
         lines = ["", *(_DASHED.sub(_underscored, line) for line in lines[1:])]
     # A fence within a line.
@@ -82,10 +82,10 @@ def plain(text: str) -> str:
         written
     ):
         lines = [_MAIL.sub("", line) for line in lines]
-    return "\n".join(_of_plan(_of_difference(lines)))
+    return "\n".join(_plan_lines(_diff_lines(lines)))
 
 
-def _of_fence(lines: list[str]) -> list[str]:
+def _fenced_lines(lines: list[str]) -> list[str]:
     """The lines of the only fence, the others empty where they name no setting."""
     fences = [index for index, line in enumerate(lines) if _FENCE.match(line)]
     if len(fences) != 2:
@@ -108,7 +108,7 @@ def has_sections(text: str) -> bool:
     return any(_SECTION.match(line) or _BRACES.fullmatch(line) for line in lines)
 
 
-def _of_difference(lines: list[str]) -> list[str]:
+def _diff_lines(lines: list[str]) -> list[str]:
     """The newer lines of `diff -u`, what they replace and what is no part of it empty."""
     if not any(map(_HUNK.match, lines)):
         return lines
@@ -118,7 +118,7 @@ def _of_difference(lines: list[str]) -> list[str]:
     ]
 
 
-def _of_plan(lines: list[str]) -> list[str]:
+def _plan_lines(lines: list[str]) -> list[str]:
     """The lines of Terraform's plan as they will be."""
     if not any(map(_PLANNED.match, lines)):
         return lines
@@ -134,7 +134,7 @@ def _of_plan(lines: list[str]) -> list[str]:
     return planned
 
 
-def _of_block(lines: list[str]) -> list[str]:
+def _block_lines(lines: list[str]) -> list[str]:
     """The lines of the first block scalar of YAML that holds settings, the others empty."""
     for index, line in enumerate(lines):
         if (begin := _BLOCK.match(line)) is None:
@@ -180,7 +180,7 @@ def read(text: str) -> ConfFile:
         else []
     )
     if len(text) > MOST_CHARACTERS:
-        return _of_lines(text, mark)
+        return _read_lines(text, mark)
     if (found := forms.read(plain(text))) is not None:
         form, reading = found
         entries = _listed(reading.settings)
@@ -191,17 +191,17 @@ def read(text: str) -> ConfFile:
             (*mark, *reading.left_out),
             form.title,
         )
-    return _of_lines(text, mark)
+    return _read_lines(text, mark)
 
 
-def _of_lines(text: str, mark: Sequence[Fault]) -> ConfFile:
+def _read_lines(text: str, mark: Sequence[Fault]) -> ConfFile:
     """Lines of postgresql.conf, or of another language that assigns settings."""
     entries: list[Entry] = []
     faults: list[Fault] = []
     # YAML that a template is, and that no parser takes.
-    lines = _of_block(plain(text).split("\n"))
+    lines = _block_lines(plain(text).split("\n"))
     for number, line in enumerate(lines, 1):
-        of_line = _of_line(number, line)
+        of_line = _read_line(number, line)
         entries += of_line.entries
         faults += of_line.faults
     form: Marked = POSTGRESQL_CONF
@@ -227,7 +227,7 @@ class _Line:
     faults: Sequence[Fault] = ()
 
 
-def _of_line(number: int, text: str) -> _Line:
+def _read_line(number: int, text: str) -> _Line:
     """A line of postgresql.conf, or a statement or variable among such lines."""
     entry = conf_lines.line(number, text)
     if isinstance(entry, Entry):

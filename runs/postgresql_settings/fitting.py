@@ -168,7 +168,7 @@ def _fit(
     wal_segment_bytes: int,
 ) -> Fitted:
     source = written_for or home(dict(setting_pairs), major)
-    remaining, own_changes = _without_benchlabs_own(dict(setting_pairs), source)
+    remaining, own_changes = _remove_own_settings(dict(setting_pairs), source)
     done = translation.translate(
         remaining, source, major, wal_segment_bytes=wal_segment_bytes
     )
@@ -178,7 +178,7 @@ def _fit(
         for name, value in done.recovery_conf.items()
         if name not in lost
     )
-    settings, owned = _without_benchlabs_own(done.settings, major)
+    settings, owned = _remove_own_settings(done.settings, major)
     left_out = (*own_changes, *owned, *done.impossible, *conflicting)
     instead = _archiving_nothing(settings, major, left_out)
     settings |= {change.name_to: change.value_to for change in instead}
@@ -224,7 +224,7 @@ def _archiving_nothing(
     )
 
 
-def _without_benchlabs_own(
+def _remove_own_settings(
     settings: Mapping[str, str], major: str
 ) -> tuple[dict[str, str], tuple[Change, ...]]:
     finding_of_name = {

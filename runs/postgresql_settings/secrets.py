@@ -116,10 +116,10 @@ def masked(name: str, value: str) -> str:
     if is_command(lower):
         return _program(plain) if plain not in HARMLESS_COMMANDS else value
     if lower in _known():
-        return _without_pairs(value)
+        return _hide_pairs(value)
     if _is_hidden(lower, plain):
         return MASK
-    return _without_pairs(value)
+    return _hide_pairs(value)
 
 
 def masked_all(settings: Mapping[str, str]) -> dict[str, str]:
@@ -164,7 +164,7 @@ def _program(command: str) -> str:
     return f"{program} {MASK}" if arguments else program
 
 
-def _without_pairs(value: str) -> str:
+def _hide_pairs(value: str) -> str:
     without = _PAIR.sub(_masked_pair, _HEADER.sub(rf"\g<1>{MASK}", value))
     return _URL.sub(rf"\g<1>{MASK}\g<3>", without)
 

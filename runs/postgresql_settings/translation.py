@@ -91,12 +91,12 @@ def translate(
     journey = _Journey(settings, source_major)
     for source, target in _steps(source_major, target_major):
         journey.step(Context(source, target, wal_segment_bytes))
-    return _with_defaults(
+    return _carry_defaults(
         settings, source_major, target_major, journey.arrived(target_major)
     )
 
 
-def _with_defaults(
+def _carry_defaults(
     written: Mapping[str, str], source: str, target: str, translated: Translation
 ) -> Translation:
     """With the old defaults that given settings depend on."""
@@ -153,9 +153,9 @@ class _Journey:
         }
         for name, live in pending.items():
             if name in rules:
-                self._by_rule(rules[name], live, context)
+                self._apply_rule(rules[name], live, context)
             else:
-                self._by_itself(name, live, context)
+                self._carry_setting(name, live, context)
 
     def arrived(self, target: str) -> Translation:
         """What has become of everything."""
@@ -180,7 +180,7 @@ class _Journey:
             },
         )
 
-    def _by_rule(self, rule: Rule, live: Change, context: Context) -> None:
+    def _apply_rule(self, rule: Rule, live: Change, context: Context) -> None:
         carries = {rule.newer: rule.forward, **rule.also}
         if not _is_forward(context):
             carries = {rule.older: rule.backward}
@@ -200,7 +200,7 @@ class _Journey:
                     live, name, value, rule.reason if changed else ""
                 )
 
-    def _by_itself(self, name: str, live: Change, context: Context) -> None:
+    def _carry_setting(self, name: str, live: Change, context: Context) -> None:
         if not _exists(name, context.target) and _exists(name, context.source):
             self._lose(live, *_gone(name, context))
             return
@@ -331,7 +331,7 @@ def _respelled(
 def _fitted(
     amount: float, source_setting: Setting, target_setting: Setting
 ) -> tuple[str, str, Mapping[str, str]]:
-    exact = _in_new_unit(amount, source_setting, target_setting)
+    exact = _convert_unit(amount, source_setting, target_setting)
     number = exact
     if target_setting.kind == "integer":
         # 0 often means "none at all", which a small amount must not become.
@@ -375,7 +375,7 @@ def _same(
     )
 
 
-def _in_new_unit(
+def _convert_unit(
     amount: float, source_setting: Setting, target_setting: Setting
 ) -> float:
     if amount <= 0 or not (source_setting.unit and target_setting.unit):

@@ -124,7 +124,7 @@ class Context:
 Carry = Callable[[str, Context], str | None]
 
 
-def _as_it_is(value: str, _context: Context) -> str:
+def _keep_value(value: str, _context: Context) -> str:
     return value
 
 
@@ -140,8 +140,8 @@ class Rule:
     older: str
     newer: str
     reason: str
-    forward: Carry = _as_it_is
-    backward: Carry = _as_it_is
+    forward: Carry = _keep_value
+    backward: Carry = _keep_value
     lost: str = ""
     also: Mapping[str, Carry] = field(default_factory=dict)
 
@@ -356,7 +356,7 @@ RULES: tuple[Rule, ...] = (
         "io_workers",
         "io_max_workers",
         _("19 starts I/O workers as needed between two bounds; 18 has a fixed number."),
-        also={"io_min_workers": _as_it_is},
+        also={"io_min_workers": _keep_value},
     ),
     _narrowed(
         "19",

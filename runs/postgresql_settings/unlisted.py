@@ -123,7 +123,7 @@ BACKPORTED: Mapping[str, Span] = {
 
 def words(setting: Setting) -> frozenset[str]:
     """The words that an enum takes without showing them. Lower case."""
-    words_taken = set(_in_span(_WORDS, setting))
+    words_taken = set(_versions_in_span(_WORDS, setting))
     span = _BOOLEAN_WORDS.get(setting.name)
     if span is not None and within(span, setting.major):
         words_taken.update(ON, OFF)
@@ -132,7 +132,7 @@ def words(setting: Setting) -> frozenset[str]:
 
 def build_words(setting: Setting) -> tuple[str, ...]:
     """The words that an enum has where the server was built with the library for it."""
-    return tuple(_in_span(_BUILD_WORDS, setting))
+    return tuple(_versions_in_span(_BUILD_WORDS, setting))
 
 
 def least(setting: Setting) -> float | None:
@@ -178,7 +178,7 @@ def within(span: Span, major: str) -> bool:
     )
 
 
-def _in_span(
+def _versions_in_span(
     table: Mapping[str, tuple[tuple[Span, tuple[str, ...]], ...]], setting: Setting
 ) -> list[str]:
     return [

@@ -251,7 +251,7 @@ def _within_range(number: float, text: str, setting: Setting) -> float:
         low = least
     is_zero = number == 0 and setting.name in unlisted.NEVER_ZERO
     if low is None or high is None or (low <= number <= high and not is_zero):
-        return _in_whole_banks(number, text, setting)
+        return _round_to_banks(number, text, setting)
     raise BadValue(
         setting,
         text,
@@ -263,7 +263,7 @@ def _within_range(number: float, text: str, setting: Setting) -> float:
     )
 
 
-def _in_whole_banks(number: float, text: str, setting: Setting) -> float:
+def _round_to_banks(number: float, text: str, setting: Setting) -> float:
     bank = unlisted.MULTIPLE_OF.get(setting.name)
     if bank is None or number % bank == 0:
         raised = unlisted.least(setting)

@@ -8,6 +8,7 @@ import html
 import quopri
 import re
 from collections.abc import Callable
+from functools import partial
 
 Line = tuple[int, str]
 
@@ -91,11 +92,11 @@ def lines_of(text: str) -> list[Line]:
     lines = _fenced([(number, line.expandtabs(8)) for number, line in lines])
     for _round in range(6):
         before = lines
-        lines = _without_column(lines)
+        lines = _remove_column(lines)
         for pattern in _PREFIXES:
-            lines = _by_most(lines, pattern, lambda line, p=pattern: p.sub("", line))  # type: ignore[misc]
-        lines = _by_most(lines, _BORDER, _without_border)
-        lines = _without_quotes(lines)
+            lines = _change_most(lines, pattern, partial(pattern.sub, ""))
+        lines = _change_most(lines, _BORDER, _remove_border)
+        lines = _remove_quotes(lines)
         if lines == before:
             break
     return _unmarked(_unwrapped([line for line in lines if not _is_frame(line[1])]))
@@ -157,7 +158,7 @@ def _fenced(lines: list[Line]) -> list[Line]:
     return chosen[0]
 
 
-def _by_most(
+def _change_most(
     lines: list[Line], pattern: re.Pattern[str], change: Callable[[str], str]
 ) -> list[Line]:
     """Change the lines that match, if most of them do."""
@@ -170,12 +171,12 @@ def _by_most(
     return [(n, change(line) if pattern.match(line) else line) for n, line in lines]
 
 
-def _without_border(line: str) -> str:
+def _remove_border(line: str) -> str:
     inner = line.strip()[1:]
     return inner[:-1] if inner[-1:] in _BORDERS and inner else inner
 
 
-def _without_quotes(lines: list[Line]) -> list[Line]:
+def _remove_quotes(lines: list[Line]) -> list[Line]:
     """Without the quotes of pgAdmin around lines, or of CSV around those with a comma."""
     if any(line.lstrip()[:1] in {"[", "{"} for _number, line in lines):
         return lines
@@ -203,7 +204,7 @@ def _is_frame(line: str) -> bool:
     )
 
 
-def _without_column(lines: list[Line]) -> list[Line]:
+def _remove_column(lines: list[Line]) -> list[Line]:
     """With blanks for the column's name."""
     unnamed = [
         (number, _COLUMN.sub(_blank, line.removeprefix("QUERY PLAN|")))

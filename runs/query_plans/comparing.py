@@ -127,10 +127,12 @@ def _differences(
         yield Difference.LOOPS
     if a.rows != b.rows:
         yield Difference.ROWS
-    yield from _by_time(a, b, left_plan, right)
+    yield from _time_differences(a, b, left_plan, right)
 
 
-def _by_time(a: Node, b: Node, left_plan: Plan, right: Plan) -> Iterator[Difference]:
+def _time_differences(
+    a: Node, b: Node, left_plan: Plan, right: Plan
+) -> Iterator[Difference]:
     before, after = a.whole_ms, b.whole_ms
     if before is None or after is None:
         return

@@ -138,7 +138,7 @@ def compared(left: Plan, right: Plan) -> Compared | None:
     )
     only_faster = Difference.ONLY_LEFT if is_right_slower else Difference.ONLY_RIGHT
     if node is not None and other is None:
-        other = _in_its_place(node, pairs, only_faster)
+        other = _replacement(node, pairs, only_faster)
     wrong = None
     if node is not None:
         estimates = [Misestimated(n, n.misestimate or 1.0) for _depth, n in node.walk()]
@@ -153,7 +153,7 @@ def _gain(slower: Node, other: Node | None) -> float:
     )
 
 
-def _in_its_place(
+def _replacement(
     node: Node, pairs: Sequence[Pair], only_faster: Difference
 ) -> Node | None:
     """The join, scan or other node of the same family that only the faster plan has."""

@@ -22,7 +22,7 @@ class Gathered:
 def gathered(plan: Plan) -> list[Gathered]:
     """Every Gather that was executed, in printed order."""
     return [
-        _of(node)
+        _gathered(node)
         for node in plan.nodes()
         if node.is_gather and not node.is_never_executed
     ]
@@ -31,12 +31,14 @@ def gathered(plan: Plan) -> list[Gathered]:
 def workers_of(node: Node) -> Gathered | None:
     """A node's workers; None where not both numbers of them are printed."""
     texts = (node.detail("Workers Planned"), node.detail("Workers Launched"))
-    return _of(node) if all(text.isdigit() for text in texts) else None
+    return _gathered(node) if all(text.isdigit() for text in texts) else None
 
 
 def seconds_in_subplans(plan: Plan) -> float | None:
     """As in table 6.16: only the Gathers in sub-plans; None if there is none."""
-    seconds = [_of(node).seconds for node in _in_subplans(plan.root, inside=False)]
+    seconds = [
+        _gathered(node).seconds for node in _subplan_nodes(plan.root, inside=False)
+    ]
     return sum(seconds) if seconds else None
 
 
@@ -46,12 +48,12 @@ def seconds_to_the_last_step(plan: Plan) -> float | None:
     return sum(ends) if ends else None
 
 
-def _in_subplans(node: Node, *, inside: bool) -> Iterator[Node]:
+def _subplan_nodes(node: Node, *, inside: bool) -> Iterator[Node]:
     is_in = inside or node.role.startswith("SubPlan")
     if is_in and node.is_gather and not node.is_never_executed:
         yield node
     for child in node.children:
-        yield from _in_subplans(child, inside=is_in)
+        yield from _subplan_nodes(child, inside=is_in)
 
 
 def _finishing(node: Node) -> Iterator[Node]:
@@ -64,7 +66,7 @@ def _finishing(node: Node) -> Iterator[Node]:
         yield from _finishing(child)
 
 
-def _of(node: Node) -> Gathered:
+def _gathered(node: Node) -> Gathered:
     planned, launched = (
         node.detail(f"Workers {workers}") for workers in ("Planned", "Launched")
     )

@@ -136,11 +136,11 @@ def _element(name: str, members: list[tuple[str, Any]], texts: list[str]) -> Any
 
 def with_times(root: Node) -> Node:
     """The same tree, whose nodes know their processes and what they ran for others."""
-    root_with_processes = _with_processes(root, 1.0)
-    return _with_inner(root_with_processes, _inner(root_with_processes))
+    root_with_processes = _add_processes(root, 1.0)
+    return _add_inner(root_with_processes, _inner(root_with_processes))
 
 
-def _without_jit(root: Node, jit_ms: float) -> Node:
+def _subtract_jit(root: Node, jit_ms: float) -> Node:
     """The same tree, where compilation is not the time of the node in which it happened.
 
     That is printed nowhere. All of it happens at once, before the first row of a node: in the one
@@ -152,15 +152,15 @@ def _without_jit(root: Node, jit_ms: float) -> Node:
     compiling = max(nodes, key=lambda node: node.own_ms or 0.0)
     inner = {id(node): node.inner_ms for node in nodes}
     inner[id(compiling)] += min(jit_ms, compiling.own_ms or 0.0)
-    return _with_inner(root, inner)
+    return _add_inner(root, inner)
 
 
-def _with_processes(node: Node, processes: float) -> Node:
+def _add_processes(node: Node, processes: float) -> Node:
     below = processes
     if node.is_gather and node.loops and node.children:
         below = max(1.0, (node.children[0].loops or 0) / node.loops)
     children = tuple(
-        _with_processes(child, processes if child.is_init else below)
+        _add_processes(child, processes if child.is_init else below)
         for child in node.children
     )
     return replace(node, processes=processes, children=children)
@@ -225,25 +225,25 @@ class _Readers:
         """The nodes that read its result, in printed order; at last the one it belongs to."""
         _word, _blank, name = init.role.partition(" ")
         if init.role.startswith("CTE "):
-            yield from self._below(owner, init, self._scanning.get(name, []))
+            yield from self._read_below(owner, init, self._scanning.get(name, []))
             return
         marks = [f"({init.role})", f"(InitPlan {name})"]
         if "(returns " in name:
             returned = name.partition("(returns ")[2].rstrip(")")
             marks = [parameter.strip() for parameter in returned.split(",")]
         places = {place for mark in marks for place in self._marked.get(mark, [])}
-        yield from self._below(owner, init, sorted(places))
+        yield from self._read_below(owner, init, sorted(places))
         yield owner
 
-    def _below(self, owner: Node, init: Node, places: list[int]) -> Iterator[Node]:
+    def _read_below(self, owner: Node, init: Node, places: list[int]) -> Iterator[Node]:
         start, end = self._places[id(owner)]
         for place in places[bisect_left(places, start) : bisect_left(places, end)]:
             if self._nodes[place] is not init:
                 yield self._nodes[place]
 
 
-def _with_inner(node: Node, inner: dict[int, float]) -> Node:
-    children = tuple(_with_inner(child, inner) for child in node.children)
+def _add_inner(node: Node, inner: dict[int, float]) -> Node:
+    children = tuple(_add_inner(child, inner) for child in node.children)
     return replace(node, inner_ms=inner.get(id(node), 0.0), children=children)
 
 
@@ -267,17 +267,17 @@ def read(text: str) -> Plan:
         )
     if len(LOGGED.findall(text)) > 1:
         raise PlanUnreadableError(_SEVERAL)
-    text = foreign_json.of_program(_without_breaks(enclosed.without_quotes(text)))
+    text = foreign_json.of_program(_join_breaks(enclosed.without_quotes(text)))
     plan = _read(text)
     if not _is_whole(plan) or text.count("\\n") > text.count("\n"):
         plan = max((plan, *_inside(text)), key=_worth)
     if not isinstance(plan, Plan):
         raise plan
     plan = replace(plan, root=with_times(plan.root))
-    return replace(plan, root=_without_jit(plan.root, plan.jit_ms))
+    return replace(plan, root=_subtract_jit(plan.root, plan.jit_ms))
 
 
-def _without_breaks(text: str) -> str:
+def _join_breaks(text: str) -> str:
     """JSON that a terminal has broken at its edge, in the middle of words, in one line again."""
     if text.lstrip()[:1] not in {"[", "{"} or "\n" not in text.strip():
         return text

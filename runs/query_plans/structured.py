@@ -193,7 +193,7 @@ def _node(fields: Mapping[str, Any]) -> Node:
     ran = loops is not None and float(loops) > 0
     return Node(
         kind=_kind(fields),
-        on=_on(fields),
+        on=_relation_words(fields),
         index=_INDEX_9_3.sub(r"\1", str(fields.get("Index Name", ""))).replace(
             '""', '"'
         ),
@@ -236,7 +236,7 @@ def _kind(fields: Mapping[str, Any]) -> str:
     )
 
 
-def _on(qualified: Mapping[str, Any]) -> str:
+def _relation_words(qualified: Mapping[str, Any]) -> str:
     name = next((str(qualified[key]) for key in _ON if key in qualified), "")
     alias = str(qualified.get("Alias", ""))
     if not name:
@@ -273,7 +273,7 @@ def _lines_of(
         yield from _grouping_sets(value)
     elif name == "Target Tables":
         for table in value:
-            yield "", f"{_kind(fields)} on {_on(table)}"
+            yield "", f"{_kind(fields)} on {_relation_words(table)}"
             yield from ((key, _text(table[key])) for key in table if key not in _SHOWN)
     elif name.endswith(" Groups") and not isinstance(value, str):
         yield from _sort_groups(name, value)

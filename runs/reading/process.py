@@ -155,11 +155,11 @@ class _Process:
 
     def ask(self, request: readers.Request) -> Any:
         """The answer to one request. Raises NotUnderstood, TooMuch, ReaderFault."""
-        content = json.dumps(request, default=_in_base64).encode()
+        content = json.dumps(request, default=_encode).encode()
         if self._limits.is_long:
             self._deadline = time.monotonic() + WAIT_SECONDS
         try:
-            self._before_deadline()
+            self._check_deadline()
             self._socket.sendall(LENGTH.pack(len(content)) + content)
             (length,) = LENGTH.unpack(self._received(LENGTH.size))
             if length > limits.ANSWER_BYTES:
@@ -174,7 +174,7 @@ class _Process:
             raise self._too_large()
         return value
 
-    def _before_deadline(self) -> None:
+    def _check_deadline(self) -> None:
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -183,7 +183,7 @@ class _Process:
     def _received(self, count: int) -> bytes:
         parts = []
         while count:
-            self._before_deadline()
+            self._check_deadline()
             part = self._socket.recv(min(count, 2**20))
             if not part:
                 raise ConnectionError
@@ -222,7 +222,7 @@ class _Process:
             _places.release()
 
 
-def _in_base64(content: bytes) -> dict[str, str]:
+def _encode(content: bytes) -> dict[str, str]:
     return {"base64": b64encode(content).decode()}
 
 

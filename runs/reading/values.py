@@ -49,20 +49,20 @@ def decoder(kind: Any, owner: type | None) -> Decoder:
     if kind is Self:
         return decoder(owner, owner)
     if kind in _PLAIN:
-        return _of_type(kind, _PLAIN[kind])
+        return _type_decoder(kind, _PLAIN[kind])
     if kind is datetime:
         return _moment
     if isinstance(kind, type) and is_dataclass(kind):
         return _dataclass(kind)
-    return _of_generic(kind, owner)
+    return _generic_decoder(kind, owner)
 
 
-def _of_generic(kind: Any, owner: type | None) -> Decoder:
+def _generic_decoder(kind: Any, owner: type | None) -> Decoder:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Literal:
-        return _of_choice(arguments)
+        return _choice_decoder(arguments)
     if origin in (Union, types.UnionType):
-        return _of_several([decoder(argument, owner) for argument in arguments])
+        return _union_decoder([decoder(argument, owner) for argument in arguments])
     if origin in (list, tuple, Sequence):
         is_list = origin is list
         if origin is tuple and arguments[-1] is not Ellipsis:
@@ -88,7 +88,7 @@ def _anything(value: Any) -> Any:
     return value
 
 
-def _of_type(kind: Any, allowed: tuple[type, ...]) -> Decoder:
+def _type_decoder(kind: Any, allowed: tuple[type, ...]) -> Decoder:
     def take(value: Any) -> Any:
         if type(value) not in allowed:
             raise UnexpectedValueError(
@@ -103,7 +103,7 @@ def _moment(value: Any) -> datetime:
     return datetime.fromisoformat(_checked(value, str))
 
 
-def _of_choice(choices: tuple[Any, ...]) -> Decoder:
+def _choice_decoder(choices: tuple[Any, ...]) -> Decoder:
     def take(value: Any) -> Any:
         if value not in choices:
             raise UnexpectedValueError(f"{value!r:.80} is none of {choices}")
@@ -112,7 +112,7 @@ def _of_choice(choices: tuple[Any, ...]) -> Decoder:
     return take
 
 
-def _of_several(decoders: list[Decoder]) -> Decoder:
+def _union_decoder(decoders: list[Decoder]) -> Decoder:
     def take(value: Any) -> Any:
         for take_one in decoders:
             try:

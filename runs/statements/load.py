@@ -381,16 +381,16 @@ class _Collected:
     def _statement(self, text: str, line: int) -> Statement | None:
         """The one statement of a text; one that is none is left out, and named."""
         if len(text) > LONGEST_STATEMENT or not _is_text(text):
-            self._leave_out(_without_values(text), line, "not_sql")
+            self._leave_out(_cut_values(text), line, "not_sql")
             return None
         try:
             statement = one(text)
         except NotSql:
             statement = None
-            self._leave_out(_without_values(text), line, "not_sql")
+            self._leave_out(_cut_values(text), line, "not_sql")
         else:
             if statement is None and text.strip():
-                self._leave_out(_without_values(text), line, "not_sql")
+                self._leave_out(_cut_values(text), line, "not_sql")
         return statement
 
     def _take(self, statement: Statement, execution: Execution) -> None:
@@ -478,7 +478,7 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _without_values(text: str) -> str:
+def _cut_values(text: str) -> str:
     """The beginning of a text that is no SQL, up to its first quote."""
     begin = re.split("['$]", text[:1000], maxsplit=1)[0][:200].strip()
     return begin.encode(errors="replace").decode()

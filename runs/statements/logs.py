@@ -251,7 +251,7 @@ def _executions(events: Iterable[_Event]) -> Iterator[Execution]:
         session = event.session
         duration = _DURATION.match(event.message)
         if duration is None:
-            begun = _of_kind(event, event.message, None)
+            begun = _read_kind(event, event.message, None)
             if begun is not None:
                 yield from _taken(session, waiting, planned)
                 waiting[session] = begun
@@ -263,7 +263,7 @@ def _executions(events: Iterable[_Event]) -> Iterator[Execution]:
             if before := waiting.pop(session, None):
                 yield _timed(before, milliseconds)
             continue
-        ended = _of_kind(event, rest, milliseconds)
+        ended = _read_kind(event, rest, milliseconds)
         if ended is None:
             continue
         if _PLAN.match(rest):
@@ -298,7 +298,9 @@ def _timed(execution: Execution, milliseconds: float) -> Execution:
     )
 
 
-def _of_kind(event: _Event, rest: str, milliseconds: float | None) -> Execution | None:
+def _read_kind(
+    event: _Event, rest: str, milliseconds: float | None
+) -> Execution | None:
     """A statement, an execution of a prepared one, or a plan; None for parse, bind and the like."""
     if _FETCH.match(rest):
         return None
@@ -310,7 +312,7 @@ def _of_kind(event: _Event, rest: str, milliseconds: float | None) -> Execution 
             event.line, event.session, match["sql"], milliseconds, values, is_cut
         )
     if milliseconds is not None and _PLAN.match(rest):
-        return _of_plan(event, rest, milliseconds)
+        return _read_plan(event, rest, milliseconds)
     return None
 
 
@@ -327,11 +329,11 @@ def _values(detail: str) -> tuple[Mapping[int, str | None], bool]:
     return values, is_cut
 
 
-def _of_plan(event: _Event, rest: str, milliseconds: float) -> Execution | None:
+def _read_plan(event: _Event, rest: str, milliseconds: float) -> Execution | None:
     """A statement that auto_explain has logged with its plan, as text or JSON."""
     body = rest.partition("\n")[2]
     if body.lstrip().startswith("{"):
-        return _of_json_plan(event, body, milliseconds)
+        return _read_json_plan(event, body, milliseconds)
     lines: list[str] = []
     values: Mapping[int, str | None] | None = None
     is_cut = False
@@ -354,7 +356,7 @@ def _of_plan(event: _Event, rest: str, milliseconds: float) -> Execution | None:
     return Execution(event.line, event.session, text, milliseconds, values, is_cut)
 
 
-def _of_json_plan(event: _Event, body: str, milliseconds: float) -> Execution | None:
+def _read_json_plan(event: _Event, body: str, milliseconds: float) -> Execution | None:
     try:
         plan = foreign_json.loads(body)
     except ValueError:

@@ -92,7 +92,7 @@ class PlanDifference:
 
 def difference(base: Sequence[PlanShape], head: Sequence[PlanShape]) -> PlanDifference:
     """What differs between the plans of a statement, or of each statement of a transaction."""
-    parts = [_of_plans(old, new) for old, new in zip(base, head, strict=False)]
+    parts = [_compare_plans(old, new) for old, new in zip(base, head, strict=False)]
     return PlanDifference(
         only_base=tuple(title for part in parts for title in part.only_base),
         only_head=tuple(title for part in parts for title in part.only_head),
@@ -106,7 +106,7 @@ def difference(base: Sequence[PlanShape], head: Sequence[PlanShape]) -> PlanDiff
     )
 
 
-def _of_plans(base: PlanShape, head: PlanShape) -> PlanDifference:
+def _compare_plans(base: PlanShape, head: PlanShape) -> PlanDifference:
     olds = [node for node in base.nodes if not node.is_gather]
     news = [node for node in head.nodes if not node.is_gather]
     only_base: list[str] = []

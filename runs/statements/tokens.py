@@ -276,7 +276,7 @@ def fingerprint(statement: Statement) -> str:
         if word == CONSTANT:
             _take_sign(words)
         words.append(word)
-    return " ".join(_with_short_lists(words))
+    return " ".join(_shorten_lists(words))
 
 
 def _is_constant(token: Token, before: Sequence[str]) -> bool:
@@ -293,7 +293,7 @@ def _take_sign(words: list[str]) -> None:
             words.pop()
 
 
-def _with_short_lists(words: Sequence[str]) -> list[str]:
+def _shorten_lists(words: Sequence[str]) -> list[str]:
     """`? , ? , ?` as one `?`, and then `( ? ) , ( ? )` as one `( ? )`."""
     short: list[str] = []
     for word in words:

@@ -38,7 +38,7 @@ def of_samples(
     """Samples in rows as columns; a value that a row has not is `absent`."""
     names = dict.fromkeys(name for row in samples for name in row)
     columns = {name: tuple(row.get(name, absent) for row in samples) for name in names}
-    return HostReading(tool, tuple(seconds), _without_idle_devices(columns))
+    return HostReading(tool, tuple(seconds), _exclude_idle_devices(columns))
 
 
 # Of mpstat, sar and iostat. With `-u ALL` interrupts are counted by themselves; to sysstat 8 there
@@ -77,7 +77,7 @@ def device_column(name: str, device: str) -> str:
     return f"{name}_{_NOT_SLUG.sub('_', device)[:_LONGEST_DEVICE].strip('_')}"
 
 
-def _without_idle_devices(
+def _exclude_idle_devices(
     columns: Mapping[str, tuple[float | None, ...]],
 ) -> dict[str, tuple[float | None, ...]]:
     """Leave out devices on which nothing happened, and all but the busiest of many."""

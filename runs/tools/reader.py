@@ -32,7 +32,7 @@ def read(adapter: Adapter, files: Files) -> Reading:
     further_series = tuple(
         series_data for series_data in series if series_data.name not in own_names
     )
-    return _with_notes(
+    return _add_notes(
         replace(reading, series=(*reading.series, *further_series)), noted
     )
 
@@ -111,17 +111,17 @@ def _read(adapter: Adapter, files: Files) -> Reading:
     notes = tuple(note for _text, noted in unwrapped_texts.values() for note in noted)
     outcome = _outcome(adapter, texts)
     if isinstance(outcome, Reading) and outcome.status == "finished":
-        return _with_notes(outcome, notes)
+        return _add_notes(outcome, notes)
     if _is_empty(outcome):
         outcome = max((outcome, *_inside(adapter, texts)), key=_worth)
     if isinstance(outcome, Reading) and (outcome.measurements or _says_why(outcome)):
-        return _with_notes(_placed(adapter, outcome, texts), notes)
+        return _add_notes(_placed(adapter, outcome, texts), notes)
     _refuse_page(adapter, texts)
     _refuse_mail(files)
     _refuse_other_tool(adapter, outcome, texts)
     if isinstance(outcome, UnreadableOutput):
         raise outcome
-    return _with_notes(outcome, notes)
+    return _add_notes(outcome, notes)
 
 
 def _outcome(adapter: Adapter, files: Files) -> Reading | UnreadableOutput:
@@ -161,7 +161,7 @@ def _says_why(outcome: Reading) -> bool:
     return bool({reason.code for reason in outcome.reasons} - _NOTHING)
 
 
-def _with_notes(reading: Reading, notes: tuple[Reason, ...]) -> Reading:
+def _add_notes(reading: Reading, notes: tuple[Reason, ...]) -> Reading:
     return (
         replace(reading, notes=(*reading.notes, *dict.fromkeys(notes)))
         if notes
@@ -200,7 +200,7 @@ def _inside(adapter: Adapter, files: Files) -> Iterator[Reading]:
     for other_files, noted in _alternatives(files):
         reading = _outcome(adapter, other_files)
         if isinstance(reading, Reading):
-            yield _with_notes(reading, noted)
+            yield _add_notes(reading, noted)
 
 
 def _worth(outcome: Reading | UnreadableOutput) -> tuple[int, int, int, int]:

@@ -55,7 +55,7 @@ def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
     lines = [_shown_by_a_terminal(line).rstrip() for line in whole_lines] + [
         _shown_by_a_terminal(cut)
     ]
-    lines = _without_prompt([line for line in lines if not _SCRIPT.fullmatch(line)])
+    lines = _remove_prompt([line for line in lines if not _SCRIPT.fullmatch(line)])
     if not _most_begin(lines, _TIME):
         return "\n".join(lines), ()
     note = Reason("unwrapped", _("Most lines began with a time, which was left out."))
@@ -143,7 +143,7 @@ def _shown_by_a_terminal(line: str) -> str:
     )
 
 
-def _without_prompt(lines: list[str]) -> list[str]:
+def _remove_prompt(lines: list[str]) -> list[str]:
     """Without what a terminal has before the first line alone."""
     written = [
         index for index, line in enumerate(lines[:_LINES_LOOKED_AT]) if line.strip()

@@ -242,7 +242,7 @@ def test_a_generator_that_does_not_answer_is_itself_told_to_be_away_and_its_run_
     }
     assert campaign.runs.get().state == Run.State.QUEUED
     assert leases.claim(server_id=database.pk, holder="test") is None
-    assert generator.pk in supervision._with_work()
+    assert generator.pk in supervision._servers_with_work()
 
 
 # A campaign with a treatment, from the draft through preflight to the stored result.

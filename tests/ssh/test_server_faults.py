@@ -96,7 +96,7 @@ def test_one_run_meets_a_folder_that_cannot_be_written_and_the_others_wait(
 
     # Whatever has to be cleaned up there first: it is looked at again all the same.
     assert server.needs_sweep
-    assert server.pk in supervision._with_work()
+    assert server.pk in supervision._servers_with_work()
     look_again(server)
     assert server.state == "refused"
     assert not next_run(server)

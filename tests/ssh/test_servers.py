@@ -382,7 +382,7 @@ def test_a_cluster_goes_after_its_hours_or_beyond_its_room_but_not_while_a_run_w
     assert kept(ready)
 
     campaigns.cancel(campaign=again)
-    assert ready.pk in supervision._with_work()
+    assert ready.pk in supervision._servers_with_work()
     sweeping.remove_needless_clusters(server_id=ready.pk)
 
     assert list((base_dir / "lab" / "clusters").iterdir()) == []
@@ -393,7 +393,7 @@ def test_a_kept_cluster_makes_no_work_for_the_supervisor_and_a_sweep_removes_it(
     equal_campaigns, ready, base_dir
 ):
     campaigns.cancel(campaign=equal_campaigns[1])
-    assert ready.pk not in supervision._with_work()
+    assert ready.pk not in supervision._servers_with_work()
 
     sweeping.sweep(server=ready)
 
@@ -528,7 +528,7 @@ def test_a_host_key_that_is_the_confirmed_one_again_needs_nobody(
         path.write_bytes(content)
     openssh.start()
     Server.objects.filter(pk=ready.pk).update(checked_at="2020-01-01T00:00:00Z")
-    assert ready.pk in supervision._with_work()
+    assert ready.pk in supervision._servers_with_work()
     assert work(ready).state == Run.State.FINISHED
 
 

@@ -89,9 +89,9 @@ def test_a_schedule_fires_by_itself_when_something_is_installed(
     schedules.create(title="", campaign=campaign, kind=Schedule.Kind.INSTALLATION)
     later_folder()
     looked_at(server, minutes=14)
-    assert supervision._with_work() == set()
+    assert supervision._servers_with_work() == set()
     looked_at(server, minutes=16)
-    assert supervision._with_work() == {server.pk}
+    assert supervision._servers_with_work() == {server.pk}
 
     execute_next(server.pk)
     schedules.fire_due()
@@ -125,16 +125,16 @@ def test_nobody_looks_beside_a_run_or_without_need(server, campaign, hindrance):
         maintenance.begin(server=server, reason="fan")
     else:
         schedules.enable(schedule=schedule, enabled=False)
-    assert server.pk not in supervision._with_work()
+    assert server.pk not in supervision._servers_with_work()
     execute_next(server.pk)
     assert last_look(server) == before
 
 
 @pytest.mark.asks_loads
 def test_an_idle_server_is_asked_what_others_take_of_it(server):
-    assert supervision._with_work() == {server.pk}
+    assert supervision._servers_with_work() == {server.pk}
     execute_next(server.pk)
-    assert supervision._with_work() == set()
+    assert supervision._servers_with_work() == set()
     server.refresh_from_db()
     assert 0 <= server.load_share <= 1
     (found,) = fitness.of_servers([server])
@@ -148,11 +148,11 @@ def test_a_server_that_only_a_schedule_needs_is_looked_at_until_it_is_back(
     openssh.stop()
     Server.objects.filter(pk=server.pk).update(state=Server.State.UNREACHABLE)
     looked_at(server, minutes=4)
-    assert supervision._with_work() == set()
+    assert supervision._servers_with_work() == set()
     looked_at(server, minutes=6)
-    assert supervision._with_work() == {server.pk}
+    assert supervision._servers_with_work() == {server.pk}
     execute_next(server.pk)
-    assert supervision._with_work() == set()
+    assert supervision._servers_with_work() == set()
     openssh.start()
     looked_at(server, minutes=6)
     execute_next(server.pk)

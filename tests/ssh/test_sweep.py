@@ -278,7 +278,7 @@ def test_a_server_that_cannot_be_set_back_measures_nothing_until_it_is(
     assert (server.needs_sweep, Run.objects.get().state) == (True, "queued")
     assert names(base_dir / "runs") == ["999999-1"]
     # Its run waits, so it is looked at again.
-    assert server.pk in supervision._with_work()
+    assert server.pk in supervision._servers_with_work()
 
     allow("governor")
     servers.inspect(server=server)
@@ -304,14 +304,14 @@ def test_a_run_given_up_while_its_server_was_away_is_swept_when_it_is_back(
     )
     transitions.cancel(run=Run.objects.get(pk=claim.run_id))
     assert Campaign.objects.get(pk=campaign.pk).state == "cancelled"
-    assert server.pk in supervision._with_work()
+    assert server.pk in supervision._servers_with_work()
 
     execute_next(server.pk)
 
     assert names(base_dir / "runs") == []
     server.refresh_from_db()
     assert (server.state, server.needs_sweep) == ("ready", False)
-    assert server.pk not in supervision._with_work()
+    assert server.pk not in supervision._servers_with_work()
 
 
 def test_what_an_error_of_benchlab_left_stays_until_somebody_asks(
@@ -379,7 +379,7 @@ def test_what_does_not_end_keeps_new_runs_away_until_it_has(
         assert (server.state, server.was_swept_in_vain) == ("ready", True)
         assert Run.objects.get().state == "queued"
         assert names(base_dir / "runs") == ["999999-1"]
-        assert server.pk not in supervision._with_work()
+        assert server.pk not in supervision._servers_with_work()
         (event,) = server.events.all()
         assert event.code == "not_swept"
         assert "does not end" in event.message
@@ -455,9 +455,9 @@ def test_a_postgresql_that_does_not_stop_is_told_and_looked_at_again(
     assert [problem.code for problem in swept.left] == ["postgres_does_not_stop"]
     server.refresh_from_db()
     assert server.was_swept_in_vain
-    assert server.pk not in supervision._with_work()
+    assert server.pk not in supervision._servers_with_work()
     Server.objects.filter(pk=server.pk).update(sweep_after="2020-01-01T00:00:00Z")
-    assert server.pk in supervision._with_work()
+    assert server.pk in supervision._servers_with_work()
     openssh.stop()
     openssh.start()
     execute_next(server.pk)
@@ -537,7 +537,7 @@ def test_a_generator_is_swept_before_the_next_run_puts_load_on_from_it(
     Server.objects.filter(pk=database.pk).update(needs_sweep=False)
 
     assert leases.claim(server_id=database.pk, holder="worker") is None
-    assert {server.pk, database.pk} <= supervision._with_work()
+    assert {server.pk, database.pk} <= supervision._servers_with_work()
     execute_next(server.pk)
 
     assert names(base_dir / "runs") == []

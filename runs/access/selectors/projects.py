@@ -87,7 +87,7 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
     """
     if _sees_all(rows, to):
         return rows
-    path, readable = PATHS[rows.model], _without(rows, hidden(to))
+    path, readable = PATHS[rows.model], _exclude(rows, hidden(to))
     if rows.model not in OPEN:
         return readable
     # The condition above decides; by this one an index leaves out what a list would skip.
@@ -139,7 +139,7 @@ def parts(rows: QuerySet[M], *, to: Reader) -> list[QuerySet[M]]:
     if len(own_keys) > MOST_OWN:
         return [visible(rows, to=to)]
     open_, private = OPEN[rows.model], PRIVATE[rows.model]
-    readable = _without(rows, _private_but(own_keys))
+    readable = _exclude(rows, _private_but(own_keys))
     public = readable.filter(**{open_: True})
     return [
         public,
@@ -180,7 +180,7 @@ def _sees_all(rows: QuerySet[M], to: Reader) -> bool:
     return rows.model not in PATHS or (isinstance(to, User) and to.is_superuser)
 
 
-def _without(rows: QuerySet[M], excluded: QuerySet[Project]) -> QuerySet[M]:
+def _exclude(rows: QuerySet[M], excluded: QuerySet[Project]) -> QuerySet[M]:
     return rows.exclude(**{f"{PATHS[rows.model]}__in": excluded})
 
 
@@ -228,7 +228,7 @@ def hidden(reader: Reader) -> QuerySet[Project]:
 
 def usable(rows: QuerySet[M], *, in_project: int | None) -> QuerySet[M]:
     """Those rows that a campaign of a project may use: of the instance, public, or its own."""
-    return _without(rows, _private_but(() if in_project is None else [in_project]))
+    return _exclude(rows, _private_but(() if in_project is None else [in_project]))
 
 
 def hidden_campaigns(reader: Reader) -> QuerySet[Campaign]:

@@ -181,10 +181,10 @@ class Gate:
             raise Http404 from error
         if request.user.is_authenticated:
             raise PermissionDenied(_("Your role does not allow this."))
-        return _to_login(request)
+        return _ask_to_log_in(request)
 
 
-def _to_login(request: HttpRequest) -> HttpResponse:
+def _ask_to_log_in(request: HttpRequest) -> HttpResponse:
     """A page redirects to the login and back to itself. An action is refused with a message.
 
     Of an act the login leads back to the page that it came from: by its own address it would be

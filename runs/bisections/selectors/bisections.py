@@ -36,7 +36,7 @@ class Measured:
     def ends(self) -> SideVerdict:
         """The last build against the first: as it was answered, else as it is now."""
         if self.step.table is None:
-            return self._between(self.step.low, self.step.high)
+            return self._compare_builds(self.step.low, self.step.high)
         base, head = (
             self._named(position) for position in (self.step.low, self.step.high)
         )
@@ -47,7 +47,7 @@ class Measured:
         """In which half of the way the loss is. Where both have lost, the greater loss counts."""
         middle = self.step.middle or 0
         rows = [
-            _worst(self._between(*pair).rows)
+            _worst(self._compare_builds(*pair).rows)
             for pair in ((self.step.low, middle), (middle, self.step.high))
         ]
         first_loss, second = (_loss(row) for row in rows)
@@ -95,7 +95,7 @@ class Measured:
         }
         return {"metric": row.metric.name, "levels": levels}
 
-    def _between(self, base: int, head: int) -> SideVerdict:
+    def _compare_builds(self, base: int, head: int) -> SideVerdict:
         bisection = self.step.bisection
         followed = None if self.is_first else bisection.followed.get("metric")
         metrics = (followed,) if followed else tuple(bisection.asked["metrics"])

@@ -209,11 +209,11 @@ def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBu
     present = list(Installation.objects.filter(server=wish.server, removed_at=None))
     builds: list[Installation | ToBuild] = []
     if wish.bindirs is not None:
-        installations = _of_folders(wish, present)
+        installations = _installations_in(wish, present)
         _check_order(installations, verdict)
         builds += installations
     else:
-        builds += [_of_side("base", verdict.base, present, wish)]
+        builds += [_side_build("base", verdict.base, present, wish)]
         builds += [
             _the_one(
                 found_by.of_commit(sha, present),
@@ -225,7 +225,7 @@ def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBu
             )
             for position, sha in enumerate(wish.commits)
         ]
-        builds.append(_of_side("head", verdict.head, present, wish))
+        builds.append(_side_build("head", verdict.head, present, wish))
     if len(set(builds)) < len(builds):
         message = _("Two of the commits have the same installation.")
         raise _refused(
@@ -234,7 +234,9 @@ def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBu
     return builds
 
 
-def _of_folders(wish: Wish, present: Sequence[Installation]) -> list[Installation]:
+def _installations_in(
+    wish: Wish, present: Sequence[Installation]
+) -> list[Installation]:
     folders = {installation.bindir: installation for installation in present}
     faults = [
         Fault(
@@ -264,7 +266,7 @@ def _check_order(installations: Sequence[Installation], verdict: SideVerdict) ->
             raise _refused(f"bindirs/{position}", "wrong_order", message)
 
 
-def _of_side(
+def _side_build(
     name: str, side: Side, present: Sequence[Installation], wish: Wish
 ) -> Installation | ToBuild:
     side_installations = found_by.of_side(side, present)

@@ -427,7 +427,7 @@ def _installations(
             {installation.bindir for installation in present},
         )
     if "versions" not in body:
-        return _on_all(present, servers)
+        return _common_installations(present, servers)
     wanted_versions = set(body["versions"])
     chosen = [
         installation
@@ -460,7 +460,7 @@ def _client(body: Mapping[str, Any], server: Server) -> Installation | None:
     return installation
 
 
-def _on_all(
+def _common_installations(
     present: Sequence[Installation], servers: Sequence[Server]
 ) -> list[Installation]:
     holders: dict[str, set[int]] = {}

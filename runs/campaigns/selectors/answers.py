@@ -91,9 +91,9 @@ def of_campaign(campaign: Campaign) -> CampaignAnswer:
     In the reader's language.
     """
     if campaign.origin == Origin.PUBLISHED:
-        return _of_published([campaign]).get(campaign.pk, _without(campaign))
+        return _answer_published([campaign]).get(campaign.pk, _no_answer(campaign))
     if campaign.origin == Origin.UPLOADED:
-        answers_of_uploads = _of_uploaded([campaign])
+        answers_of_uploads = _answer_uploaded([campaign])
         if campaign.pk in answers_of_uploads:
             return answers_of_uploads[campaign.pk]
     cache_versions = caching.versions([campaign.pk])
@@ -111,14 +111,16 @@ def of_list(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
 
     A dozen queries for any number of campaigns.
     """
-    answers = _of_published([c for c in campaigns if c.origin == Origin.PUBLISHED])
-    answers |= _of_uploaded([c for c in campaigns if c.origin == Origin.UPLOADED])
+    answers = _answer_published([c for c in campaigns if c.origin == Origin.PUBLISHED])
+    answers |= _answer_uploaded([c for c in campaigns if c.origin == Origin.UPLOADED])
     executed = [
         c for c in campaigns if c.origin == Origin.EXECUTED and c.state not in c.LIVE
     ]
     keys = sorted(campaign.pk for campaign in executed)
     version = caching.versions(keys).results if keys else None
-    kept = caching.answer(("answers", keys), version, lambda: _of_executed(executed))
+    kept = caching.answer(
+        ("answers", keys), version, lambda: _answer_executed(executed)
+    )
     answers |= {
         row["campaign"]: CampaignAnswer.from_json(row["answer"]) for row in kept
     }
@@ -132,20 +134,20 @@ def question_of(campaign: Campaign) -> str:
     )
 
 
-def _without(campaign: Campaign) -> CampaignAnswer:
+def _no_answer(campaign: Campaign) -> CampaignAnswer:
     return CampaignAnswer(question_of(campaign))
 
 
 def _judged(campaign: Campaign) -> CampaignAnswer:
     metric = metrics.primary(campaign)
     if metric is None:
-        return _without(campaign)
-    return _of_rows(campaign, Tables(campaign, metric.name).conclusions())
+        return _no_answer(campaign)
+    return _answer_of_rows(campaign, Tables(campaign, metric.name).conclusions())
 
 
-def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
+def _answer_of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
     if not rows:
-        return _without(campaign)
+        return _no_answer(campaign)
     words = factor_names.words(campaign).among(row.levels for row in rows)
     pairs = summary.by_pair(rows, words)
     sentences = tuple(
@@ -155,7 +157,7 @@ def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
     whole: Inference = first_rows[0].together or first_rows[0].comparison
     verdict = overall(row.comparison.verdict for row in first_rows)
     if verdict in PROVEN and whole.verdict != verdict:
-        return _of_some(campaign, sentences, first_rows, verdict)
+        return _answer_of_some(campaign, sentences, first_rows, verdict)
     return CampaignAnswer(
         question_of(campaign),
         sentences,
@@ -171,7 +173,7 @@ def _of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
     )
 
 
-def _of_some(
+def _answer_of_some(
     campaign: Campaign,
     sentences: tuple[str, ...],
     rows: Sequence[RatioRow],
@@ -195,11 +197,11 @@ def _of_some(
     )
 
 
-def _of_executed(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
-    named = metrics.primary_names(_without_wide(campaigns))
+def _answer_executed(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
+    named = metrics.primary_names(_exclude_wide(campaigns))
     rows_of = ratios_of_executed(named) if named else {}
     return [
-        {"campaign": campaign.pk, "answer": _of_rows(campaign, rows).to_json()}
+        {"campaign": campaign.pk, "answer": _answer_of_rows(campaign, rows).to_json()}
         for campaign, rows in rows_of.items()
     ]
 
@@ -210,7 +212,7 @@ def last_cell() -> Subquery:
     return Subquery(cells.values("ordinal")[:1])
 
 
-def _without_wide(campaigns: Sequence[Campaign]) -> list[Campaign]:
+def _exclude_wide(campaigns: Sequence[Campaign]) -> list[Campaign]:
     """Those of at most MOST_CELLS cells. One query, which reads the last cell of each."""
     asked = Campaign.objects.filter(
         pk__in=[campaign.pk for campaign in campaigns]
@@ -220,7 +222,7 @@ def _without_wide(campaigns: Sequence[Campaign]) -> list[Campaign]:
     return [campaign for campaign in campaigns if campaign.pk not in wide_keys]
 
 
-def _of_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnswer]:
+def _answer_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnswer]:
     """Of printed tables: their answer where readers ask for it, else their first conclusion, else
     what BenchLab computes from their figures.
     """
@@ -261,7 +263,7 @@ def _of_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnswer]:
     return answers
 
 
-def _of_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
+def _answer_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
     """Of uploads where a change stands: since when, and by how much; else that none does.
 
     Three queries, or none.

@@ -73,7 +73,7 @@ def as_json(campaign: Campaign) -> Iterator[str]:
     return tables.document(head, cells=_cells_as_json(campaign))
 
 
-def _of_cells(
+def _rows_of_cells(
     rows: QuerySet[Any], names: dict[str, str], *, cell: str, by: str
 ) -> Following:
     """Rows that belong to cells, with these names of their fields."""
@@ -104,7 +104,7 @@ def _lines(
 def _cells_as_json(campaign: Campaign) -> Iterator[Iterator[str]]:
     cells = _cells(campaign)
     measurements = _measurements(campaign)
-    summaries = _of_cells(
+    summaries = _rows_of_cells(
         CellSummary.objects.filter(cell__campaign=campaign),
         OF_SUMMARY,
         cell="cell",
@@ -133,7 +133,7 @@ def _cells(campaign: Campaign) -> Iterator[Any]:
 def _measurements(campaign: Campaign) -> Following:
     measurements_found = Measurement.objects.filter(run__campaign=campaign)
     names = OF_RUN | OF_MEASUREMENT
-    return _of_cells(
+    return _rows_of_cells(
         measurements_found, names, cell="run__cell", by="run__repeat metric__name pk"
     )
 

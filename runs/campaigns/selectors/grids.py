@@ -211,8 +211,8 @@ def rows(cells: Sequence[Cell], words: designs.Words) -> list[Row]:
     factor = across(cells)
     grouped: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        grouped[repr(sorted(_without(cell.levels, factor).items()))].append(cell)
-    levels = [_without(group[0].levels, factor) for group in grouped.values()]
+        grouped[repr(sorted(_exclude_factor(cell.levels, factor).items()))].append(cell)
+    levels = [_exclude_factor(group[0].levels, factor) for group in grouped.values()]
     own_words = replace(words, constant=designs.constant(levels))
     rows_made = [
         Row(of_row, version_of(group[0]), tuple(group), own_words)
@@ -274,7 +274,7 @@ def _level(cell: Cell, factor: str | None) -> Any:
     return cell.levels.get(factor) if factor else None
 
 
-def _without(levels: Mapping[str, Any], factor: str | None) -> dict[str, Any]:
+def _exclude_factor(levels: Mapping[str, Any], factor: str | None) -> dict[str, Any]:
     return {name: level for name, level in levels.items() if name != factor}
 
 

@@ -202,7 +202,7 @@ class Draft:
     def to_json(self) -> dict[str, Any]:
         """Every field by its name; rows are their keys."""
         return {
-            field.name: _as_json(getattr(self, field.name)) for field in fields(self)
+            field.name: _json_value(getattr(self, field.name)) for field in fields(self)
         }
 
     @classmethod
@@ -216,17 +216,17 @@ class Draft:
         Raises ServiceError `server_missing`, `generator_missing`, `cluster_server_missing` or
         `configuration_missing` for another row that was removed.
         """
-        stored = _in_todays_form(stored)
+        stored = _convert_stored(stored)
         values = {
             field.name: stored[field.name]
             for field in fields(cls)
             if field.name in stored or _is_required(field)
         }
-        server_of = _by_key(Server, values)
+        server_of = _rows_by_key(Server, values)
         for name in _FIELDS_OF[Server]:
             if name in values:
                 values[name] = _all_servers(values[name], server_of, name)
-        installation_of = _by_key(Installation, values)
+        installation_of = _rows_by_key(Installation, values)
         values["installations"] = [
             installation_of[key]
             for key in values["installations"]
@@ -308,15 +308,15 @@ def _configurations_of(campaign: Campaign) -> list[Configuration | None]:
     return [configuration_of[slug] for slug in slugs]
 
 
-def _as_json(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, Model):
         return value.pk
     if isinstance(value, Treatment):
         return dict(vars(value))
     if isinstance(value, Mapping):
-        return {name: _as_json(member) for name, member in value.items()}
+        return {name: _json_value(member) for name, member in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_as_json(member) for member in value]
+        return [_json_value(member) for member in value]
     return value
 
 
@@ -324,7 +324,7 @@ def _is_required(field: Any) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
-def _in_todays_form(stored: Mapping[str, Any]) -> Mapping[str, Any]:
+def _convert_stored(stored: Mapping[str, Any]) -> Mapping[str, Any]:
     """A check that was asked for before an update has servers and configurations in lists."""
     if "servers" not in stored or "server" in stored:
         return stored
@@ -347,7 +347,7 @@ def _keys(stored: Mapping[str, Any], *names: str) -> list[int]:
     return [key for key in keys if key is not None]
 
 
-def _by_key(model: type[Model], values: Mapping[str, Any]) -> dict[Any, Any]:
+def _rows_by_key(model: type[Model], values: Mapping[str, Any]) -> dict[Any, Any]:
     """The rows of a model that a draft names, in one query; none if it names none."""
     keys = set(_keys(values, *_FIELDS_OF[model]))
     rows = model._default_manager.select_related(*_LOADED_WITH[model])
@@ -355,7 +355,7 @@ def _by_key(model: type[Model], values: Mapping[str, Any]) -> dict[Any, Any]:
 
 
 def _found_servers(keys: Sequence[int], name: str) -> list[Server]:
-    server_of = _by_key(Server, {"more_servers": list(keys)})
+    server_of = _rows_by_key(Server, {"more_servers": list(keys)})
     servers: list[Server] = _all_servers(list(keys), server_of, name)
     return servers
 
@@ -370,7 +370,7 @@ def _all_servers(stored: Any, server_of: Mapping[int, Server], name: str) -> Any
 
 
 def _configurations(values: Mapping[str, Any]) -> dict[str, Any]:
-    configuration_of = _by_key(Configuration, values)
+    configuration_of = _rows_by_key(Configuration, values)
     if len(configuration_of) < len(set(_keys(values, *_FIELDS_OF[Configuration]))):
         raise _missing("configuration")
     more_keys = values.get("more_configurations", [])

@@ -39,17 +39,17 @@ def problems(design: Design) -> Iterator[Problem]:
     if not design.scenario.offers_slices:
         message = _("This scenario is measured in whole runs: its load is not steady.")
         yield _problem("no_slices", message)
-    yield from _of_machines(design)
-    yield from _of_length(design, slice_s)
+    yield from _machine_problems(design)
+    yield from _length_problems(design, slice_s)
     for server_part in design.parts:
-        yield from _of_memory(server_part)
+        yield from _memory_problems(server_part)
 
 
 def _problem(code: str, message: str) -> Problem:
     return Problem(code, message, _("Choose whole runs."), "slice_seconds")
 
 
-def _of_machines(design: Design) -> Iterator[Problem]:
+def _machine_problems(design: Design) -> Iterator[Problem]:
     draft = design.draft
     is_arranged = arrangements.NAME in draft.levels
     if draft.generators or draft.cluster_servers or is_arranged:
@@ -60,7 +60,7 @@ def _of_machines(design: Design) -> Iterator[Problem]:
         yield _problem("slices_untreated", message)
 
 
-def _of_length(design: Design, slice_s: int) -> Iterator[Problem]:
+def _length_problems(design: Design, slice_s: int) -> Iterator[Problem]:
     seconds = design.draft.parameters.get("duration")
     if seconds is None:
         return
@@ -82,7 +82,7 @@ def _of_length(design: Design, slice_s: int) -> Iterator[Problem]:
         yield Problem("out_of_range", message, remedy, "duration")
 
 
-def _of_memory(server_part: Part) -> Iterator[Problem]:
+def _memory_problems(server_part: Part) -> Iterator[Problem]:
     """All clusters of a server are up at once."""
     number = len(server_part.cells)
     if number > MOST_IN_TURN:

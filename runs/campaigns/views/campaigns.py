@@ -178,7 +178,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form; a choice of scenario or server brings the fields that follow from it."""
     query: QueryDict = request.POST if request.method == "POST" else request.GET
     again = _again(request) if request.method != "POST" else None
-    query = _with_place(query, again) if again else query
+    query = _complete_query(query, again) if again else query
     servers = chosen_servers(query)
     if not servers:
         return render(request, "campaigns/form.html")
@@ -485,7 +485,7 @@ def _again(request: HttpRequest) -> Draft | None:
     return None
 
 
-def _with_place(query: QueryDict, draft: Draft) -> QueryDict:
+def _complete_query(query: QueryDict, draft: Draft) -> QueryDict:
     """What the address gives, and the scenario and servers of the design where it gives none."""
     completed = query.copy()
     completed.setlistdefault("scenario", [draft.scenario])

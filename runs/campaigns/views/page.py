@@ -273,7 +273,7 @@ def _cells_of(results: Found) -> dict[str, Any]:
                 results.given,
             )
         ),
-        "troubled": _with_runs(
+        "troubled": _troubled_part(
             parts.listed(
                 campaign_selectors.causes(campaign, TROUBLED),
                 parts.TROUBLED_RUNS,
@@ -294,7 +294,7 @@ def _marks(order: parts.Part) -> parts.Part:
     return replace(order, rows=rows)
 
 
-def _with_runs(causes: parts.Part) -> parts.Part:
+def _troubled_part(causes: parts.Part) -> parts.Part:
     run_keys = {pk for cause in causes.rows for pk in cause["runs"][:MOST_OF_A_CAUSE]}
     runs = Run.objects.select_related("cell", "server").defer("plan").in_bulk(run_keys)
     rows = [

@@ -50,7 +50,7 @@ def primary(campaign: Campaign, among: Sequence[Metric] | None = None) -> Metric
     it, otherwise its first metric with a better direction. One query, unless it is `among` all
     metrics of the campaign.
     """
-    name = _of_scenario(campaign)
+    name = _scenario_metric(campaign)
     if name is None:
         return next(
             iter(of_campaign(campaign) if among is None else by_use(among)), None
@@ -92,7 +92,7 @@ def joined(metrics: Iterable[Metric]) -> dict[int, Metric]:
 
 def primary_name(campaign: Campaign, metrics_found: Iterable[Metric]) -> str:
     """The campaign's primary metric: its scenario's, else tps, else its first one."""
-    return _of_scenario(campaign) or next(
+    return _scenario_metric(campaign) or next(
         (metric.name for metric in by_use(metrics_found)), ""
     )
 
@@ -101,7 +101,7 @@ def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
     """The name of `primary` of each campaign that has one. A query for each without a scenario."""
     names = {}
     for campaign in campaigns:
-        name = _of_scenario(campaign) or next(
+        name = _scenario_metric(campaign) or next(
             (metric.name for metric in of_campaign(campaign)), None
         )
         if name is not None:
@@ -109,7 +109,7 @@ def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
     return names
 
 
-def _of_scenario(campaign: Campaign) -> str | None:
+def _scenario_metric(campaign: Campaign) -> str | None:
     """The metric that its scenario names; None for one with data only."""
     slug = campaign.scenario.slug
     return (
@@ -139,7 +139,7 @@ def by_use(metrics: Iterable[Metric]) -> list[Metric]:
 def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
     """The summaries of a metric by the key of their cell. One query."""
     cell_summaries = (
-        _of_cells([campaign.pk]).filter(metric__name=metric_name).order_by()
+        _cell_summaries([campaign.pk]).filter(metric__name=metric_name).order_by()
     )
     return {
         cell: Summary(*fields)
@@ -147,7 +147,7 @@ def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
     }
 
 
-def _of_cells(campaigns: Sequence[int]) -> QuerySet[CellSummary]:
+def _cell_summaries(campaigns: Sequence[int]) -> QuerySet[CellSummary]:
     """By the cells: by the metric PostgreSQL may read the summaries of all campaigns."""
     of_campaigns = (
         "cell_id = ANY(ARRAY(SELECT id FROM runs_cell WHERE campaign_id = ANY(%s)))"
@@ -159,7 +159,7 @@ def summaries_of(
     campaigns: Iterable[Campaign], names: Iterable[str]
 ) -> dict[tuple[int, str], Summary]:
     """The summaries of metrics that campaigns may have, by cell and metric's name. One query."""
-    cell_summaries = _of_cells([campaign.pk for campaign in campaigns])
+    cell_summaries = _cell_summaries([campaign.pk for campaign in campaigns])
     summaries_found = cell_summaries.filter(metric__name__in=set(names)).order_by()
     rows = summaries_found.values_list("cell_id", "metric__name", *FIELDS)
     return {(cell, metric): Summary(*fields) for cell, metric, *fields in rows}
@@ -242,16 +242,16 @@ def of_source(rows: QuerySet[Measurement], slug: str) -> QuerySet[Measurement]:
     )
     joined = measurements_found.select_related(None).select_related("metric", "run")
     campaigns = Campaign.objects.select_related("published__source")
-    figures = PrintedFigure.objects.only(*OF_MEASUREMENT, *_below("printed__"))
+    figures = PrintedFigure.objects.only(*OF_MEASUREMENT, *_campaign_paths("printed__"))
     return joined.prefetch_related(None).prefetch_related(
-        Prefetch("run__cell", Cell.objects.only(*_below("run__cell__"))),
-        Prefetch("run__campaign", campaigns.only(*_below("run__campaign__"))),
+        Prefetch("run__cell", Cell.objects.only(*_campaign_paths("run__cell__"))),
+        Prefetch("run__campaign", campaigns.only(*_campaign_paths("run__campaign__"))),
         Prefetch("printed", figures),
         *provenance.loaded(at="printed__"),
     )
 
 
-def _below(path: str) -> list[str]:
+def _campaign_paths(path: str) -> list[str]:
     return [name.removeprefix(path) for name in TOLD if name.startswith(path)]
 
 

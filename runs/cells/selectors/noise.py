@@ -62,14 +62,14 @@ def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
     newest = Run.objects.filter(present, state=Run.State.FINISHED).order_by("-pk")[
         :NEWEST_RUNS
     ]
-    return _of_runs(Run.objects.filter(pk__in=newest.values("pk")), metric)
+    return _noise_of_runs(Run.objects.filter(pk__in=newest.values("pk")), metric)
 
 
 def of_hardware(
     hardware: HardwareProfile, metric: str, *, to: Reader
 ) -> ServerNoise | None:
     """The same of the newest runs on a hardware profile that the reader may see."""
-    return _of_runs(_newest_on(hardware, to), metric)
+    return _noise_of_runs(_newest_on(hardware, to), metric)
 
 
 def _newest_on(hardware: HardwareProfile, to: Reader) -> QuerySet[Run]:
@@ -95,7 +95,7 @@ def is_doubted_of(hardware: HardwareProfile, metric: str, *, to: Reader) -> bool
     return _repeated(_newest_on(hardware, to), metric).exists()
 
 
-def _of_runs(runs: QuerySet[Run], metric: str) -> ServerNoise | None:
+def _noise_of_runs(runs: QuerySet[Run], metric: str) -> ServerNoise | None:
     doubted = _finished(runs).filter(Run.DOUBTFUL, cell=OuterRef("cell"))
     rows = (
         _repeated(runs, metric)
@@ -103,7 +103,7 @@ def _of_runs(runs: QuerySet[Run], metric: str) -> ServerNoise | None:
         .select_related("cell")
         .order_by("-cell_id")[:NEWEST_CELLS]
     )
-    floor = noise_floor(_without_sides(rows))
+    floor = noise_floor(_exclude_sides(rows))
     return ServerNoise(metric, floor) if floor is not None else None
 
 
@@ -123,7 +123,7 @@ def _repeated(runs: QuerySet[Run], metric: str) -> QuerySet[CellSummary]:
     )
 
 
-def _without_sides(rows: Iterable[CellSummary]) -> list[Summary]:
+def _exclude_sides(rows: Iterable[CellSummary]) -> list[Summary]:
     groups: dict[str, list[Summary]] = defaultdict(list)
     for row in rows:
         levels = sorted(

@@ -64,7 +64,7 @@ def measured(campaign: Campaign) -> QuerySet[Revision]:
     )
 
 
-def _of_project(campaign: Campaign) -> Q:
+def _project_commits(campaign: Campaign) -> Q:
     """Commits of the campaign's project, which is the default one where it names none."""
     if campaign.project_id is not None:
         return Q(project=campaign.project_id)
@@ -83,7 +83,7 @@ def _newest(
     An index has commits in the order of their dates, so that a long history costs what a short one
     does. All of those without a date are read.
     """
-    own_revisions = rows.filter(_of_project(campaign)).order_by()
+    own_revisions = rows.filter(_project_commits(campaign)).order_by()
     dated, undated = (
         own_revisions.filter(committed_at__isnull=False),
         own_revisions.filter(committed_at=None),
@@ -180,7 +180,7 @@ def line_before(
         stored = Run.objects.filter(campaign=campaign, cell__revision=OuterRef("pk"))
         on_branch = on_branch.filter(Exists(stored.filter(pk__lte=arrived)))
     parents = _parents(head)
-    parents[head.sha] = _of_head(head)
+    parents[head.sha] = _head_parents(head)
     lineage = _ancestors(head, parents)
     measured_there = (
         {revision.sha: revision for revision in on_branch.filter(sha__in=lineage)}
@@ -192,7 +192,9 @@ def line_before(
         return Line(tuple(known))
     oldest = known[-1] if known else head
     until = head.merge_base_at if not known else None
-    rest = _before(on_branch, campaign, oldest, ref, number + len(known), until=until)
+    rest = _earlier_revisions(
+        on_branch, campaign, oldest, ref, number + len(known), until=until
+    )
     ends = [sha for sha in lineage if not parents.get(sha)]
     if head.merge_base:
         ends = [head.merge_base]  # nothing that follows it on a branch is an ancestor
@@ -213,7 +215,7 @@ def _is_after(
     return bool(ends) and set(ends) <= set(_ancestors(revision, parents))
 
 
-def _before(
+def _earlier_revisions(
     rows: QuerySet[Revision],
     campaign: Campaign,
     revision: Revision,
@@ -266,14 +268,16 @@ def _parents(head: Revision) -> dict[str, list[str]]:
     """What the project's newest commits are based on. One query: what is older is no baseline."""
     newest_ones = Revision.objects.filter(project=head.project_id).order_by("-pk")
     rows = newest_ones.values_list("sha", "parents", "merge_base")[:MOST_ANCESTORS]
-    return {sha: _with(merge_base, parents) for sha, parents, merge_base in rows}
+    return {
+        sha: _join_parents(merge_base, parents) for sha, parents, merge_base in rows
+    }
 
 
-def _of_head(head: Revision) -> list[str]:
-    return _with(head.merge_base, head.parents)
+def _head_parents(head: Revision) -> list[str]:
+    return _join_parents(head.merge_base, head.parents)
 
 
-def _with(merge_base: str, parents: Sequence[str]) -> list[str]:
+def _join_parents(merge_base: str, parents: Sequence[str]) -> list[str]:
     """The commits that one is based on: the merge base stands for those between that are unknown.
 
     A commit that its parents lead to as well only gets a further way there.
@@ -337,7 +341,7 @@ def spellings(sha: str) -> list[str]:
 
 def _begins_with(campaign: Campaign, sha: str) -> Q:
     """Digits sort before letters in every collation, and g after all that a sha has."""
-    of_project = _of_project(campaign)
+    of_project = _project_commits(campaign)
     if len(sha) not in WHOLE_SHA:
         return of_project & Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
     spelled_revisions = Revision.objects.filter(

@@ -152,7 +152,7 @@ def wanted(
             and x != REVISION
             and REVISION not in dict(key.levels)
         ):
-            of_key &= _without_history(campaign)
+            of_key &= _newest_cells(campaign)
         condition |= of_key
     return Cell.objects.filter(condition)
 
@@ -166,7 +166,7 @@ def current(campaign: Campaign) -> QuerySet[Cell]:
     cells = campaign.cells.order_by("ordinal", "pk")
     if campaign.origin != Origin.UPLOADED:
         return cells
-    return cells.filter(_without_history(campaign))
+    return cells.filter(_newest_cells(campaign))
 
 
 def _has_level(name: str, text: str) -> Q:
@@ -180,7 +180,7 @@ def _has_level(name: str, text: str) -> Q:
     return condition | Q(version=text) if name == VERSION else condition
 
 
-def _without_history(campaign: Campaign) -> Q:
+def _newest_cells(campaign: Campaign) -> Q:
     """Of each series the newest revision, else the cells without one; a history does the same."""
     revised = Cell.objects.filter(campaign=campaign, revision__isnull=False).order_by()
     bare = Q(revision=None) & ~Q(series_key__in=revised.values("series_key"))

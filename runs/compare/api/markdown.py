@@ -47,7 +47,7 @@ def markdown(
         *(f"**{plain(sentence)}**" for sentence in answer.sentences),
         *(plain(note) for note in answer.notes),
         *_once_more(side_verdict, answer),
-        *_in_one_job(side_verdict, answer),
+        *_tell_one_job(side_verdict, answer),
         _sides(side_verdict, address),
         *(plain(earlier_answer.text) for earlier_answer in answer.earlier),
     ]
@@ -92,7 +92,7 @@ def _once_more(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]
     return [fenced(once_more(side_verdict.head.campaign, base))]
 
 
-def _in_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]:
+def _tell_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]:
     """What tells the runner from the commit, where a loss was seen between jobs."""
     inferences = [row.result.inference for row in answer.rows if row.counts]
     if not any(
@@ -170,11 +170,11 @@ def _table(
 def _line(
     row: AnswerRow, common: Mapping[str, Any], address: Address
 ) -> tuple[str, ...]:
-    unit = f" ({_in_cell(row.metric.unit)})" if row.metric.unit else ""
+    unit = f" ({_escape_cell(row.metric.unit)})" if row.metric.unit else ""
     return (
         _verdict(row),
-        f"{_in_cell(row.metric.name)}{unit}",
-        _in_cell(answers.condition_of(_without(row.levels, common))) or "–",
+        f"{_escape_cell(row.metric.name)}{unit}",
+        _escape_cell(answers.condition_of(_exclude_common(row.levels, common))) or "–",
         _value(row.base, address),
         _value(row.head, address),
         row.result.ratio,
@@ -183,7 +183,9 @@ def _line(
     )
 
 
-def _without(levels: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
+def _exclude_common(
+    levels: Mapping[str, Any], common: Mapping[str, Any]
+) -> dict[str, Any]:
     return {name: level for name, level in levels.items() if name not in common}
 
 
@@ -227,7 +229,7 @@ def plain(text: str) -> str:
     )
 
 
-def _in_cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     """The same for a table's cell, which has its backslashes escaped later."""
     return "".join(
         f"&#{ord(character)};" if character in "`*[]<>()#!~&" else character

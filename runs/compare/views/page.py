@@ -288,21 +288,22 @@ def _differences(page: ComparedPage) -> list[tuple[str, list[tuple[str, list[str
 
 
 def _fits(page: ComparedPage) -> list[dict[str, str]]:
-    return [
-        {
-            "label": fitted.label,
-            "gamma": f"{quantity(fitted.fit.gamma)}{_between(fitted.fit, 'gamma')}",
-            "alpha": f"{fitted.fit.alpha:.3g}{_between(fitted.fit, 'alpha')}",
-            "beta": f"{fitted.fit.beta:.3g}{_between(fitted.fit, 'beta')}",
-            "r_squared": f"{fitted.fit.r_squared:.3f}",
-            "peak_level": f"{quantity(fitted.fit.peak_level)}{_between(fitted.fit, 'peak_level')}",
-            "peak": quantity(fitted.fit.peak),
-        }
-        for fitted in page.fits
-    ]
+    return [_fit_row(series_fit.label, series_fit.fit) for series_fit in page.fits]
 
 
-def _between(fit: Fit, name: str) -> str:
+def _fit_row(label: str, fit: Fit) -> dict[str, str]:
+    return {
+        "label": label,
+        "gamma": f"{quantity(fit.gamma)}{_interval_text(fit, 'gamma')}",
+        "alpha": f"{fit.alpha:.3g}{_interval_text(fit, 'alpha')}",
+        "beta": f"{fit.beta:.3g}{_interval_text(fit, 'beta')}",
+        "r_squared": f"{fit.r_squared:.3f}",
+        "peak_level": f"{quantity(fit.peak_level)}{_interval_text(fit, 'peak_level')}",
+        "peak": quantity(fit.peak),
+    }
+
+
+def _interval_text(fit: Fit, name: str) -> str:
     if name not in fit.intervals:
         return ""
     low, high = fit.intervals[name]

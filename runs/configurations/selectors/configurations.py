@@ -189,11 +189,11 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
         cell = _seen(
             Cell.objects.filter(pk=key).select_related("campaign"), reference, to
         )
-        return _of_cell(reference, kind, cell, cell.runs.all())
+        return _apply_cell(reference, kind, cell, cell.runs.all())
     if kind == "run":
         runs = Run.objects.filter(pk=key)
         run = _seen(runs.select_related("cell__campaign"), reference, to)
-        return _of_cell(reference, kind, run.cell, runs)
+        return _apply_cell(reference, kind, run.cell, runs)
     raise UnknownReference(reference)
 
 
@@ -204,7 +204,7 @@ def _seen(rows: QuerySet[M], reference: str, to: Reader) -> M:
     return visible_row
 
 
-def _of_cell(reference: str, kind: str, cell: Cell, runs: QuerySet[Run]) -> Applied:
+def _apply_cell(reference: str, kind: str, cell: Cell, runs: QuerySet[Run]) -> Applied:
     levels = ", ".join(str(level) for level in cell.levels.values())
     label = f"{cell.campaign.title}: {levels}"
     return _recorded(reference, kind, label, cell.campaign.slug, runs)
@@ -232,7 +232,7 @@ def _recorded(
             values.setdefault(name, {}).setdefault(value_shown, []).append(major or "")
     ordered = sorted(majors - {""}, key=_order)
     each_once = {
-        name: _of_versions(versions_of, len(ordered))
+        name: _shown_values(versions_of, len(ordered))
         for name, versions_of in values.items()
     }
     newest = ordered[-1] if ordered else None
@@ -241,7 +241,7 @@ def _recorded(
     )
 
 
-def _of_versions(
+def _shown_values(
     versions_of: Mapping[Shown, Sequence[str]], number: int
 ) -> tuple[Shown, ...]:
     """The values that occur, each with its versions where these differ in it."""

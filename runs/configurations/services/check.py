@@ -143,7 +143,7 @@ def check_file(
         replace(remark, line=lines.get(canonical(remark.name).lower()))
         for remark in checked.remarks
     ]
-    remarks = [*_of_file(file), *at_lines]
+    remarks = [*_file_remarks(file), *at_lines]
     return replace(
         checked,
         remarks=tuple(sorted(remarks, key=_place)),
@@ -166,23 +166,23 @@ def check(
         for major in majors
     )
     of_machine = [
-        _of_machine(version.settings, version.major, machine) for version in fitted
+        _check_machine(version.settings, version.major, machine) for version in fitted
     ]
     starts = tuple(
         Start(
             version.major,
-            _as_written(content, version.major, memory_bytes, machine),
+            _check_untouched(content, version.major, memory_bytes, machine),
             (*version.errors, *validation.errors(machine_findings)),
         )
         for version, machine_findings in zip(fitted, of_machine, strict=True)
     )
     remarks = [
-        *map(_of_finding, fitting.merged_findings(fitted)),
-        *map(_of_finding, merged(chain.from_iterable(of_machine))),
-        *_of_starts(starts),
-        *map(_of_finding, fitting.across(fitted)),
-        *_of_translation(fitted),
-        *_of_options(content),
+        *map(_finding_remark, fitting.merged_findings(fitted)),
+        *map(_finding_remark, merged(chain.from_iterable(of_machine))),
+        *_start_remarks(starts),
+        *map(_finding_remark, fitting.across(fitted)),
+        *_translation_remarks(fitted),
+        *_option_remarks(content),
     ]
     return Checked(content, tuple(remarks), fitted, starts)
 
@@ -206,7 +206,7 @@ def machine_of(server: Server | None) -> Machine:
     )
 
 
-def _of_machine(
+def _check_machine(
     settings: Mapping[str, str], major: str, machine: Machine
 ) -> tuple[Finding, ...]:
     return tuple(combinations.machine_findings(Effective(settings, major), machine))
@@ -229,7 +229,7 @@ def _amount(name: str, value: str, major: str) -> str:
     return units.rounded(size, "B") if size else ""
 
 
-def _as_written(
+def _check_untouched(
     content: Content, major: str, memory_bytes: int | None, machine: Machine
 ) -> tuple[Finding, ...]:
     """With which settings, untouched, the version does not start."""
@@ -237,10 +237,10 @@ def _as_written(
     found = validation.check(
         settings, [major], memory_bytes=memory_bytes, for_run=False
     )
-    return validation.errors((*found, *_of_machine(settings, major, machine)))
+    return validation.errors((*found, *_check_machine(settings, major, machine)))
 
 
-def _of_starts(starts: Sequence[Start]) -> Iterator[Remark]:
+def _start_remarks(starts: Sequence[Start]) -> Iterator[Remark]:
     """Each setting with which a version does not start, where a run leaves or writes it otherwise.
 
     An error of both is told as one.
@@ -304,7 +304,7 @@ def _versions(majors: Sequence[str]) -> str:
     return f"PostgreSQL {', '.join(majors)}"
 
 
-def _of_file(file: ConfFile) -> Iterator[Remark]:
+def _file_remarks(file: ConfFile) -> Iterator[Remark]:
     for severity, faults in (("error", file.faults), ("warning", file.left_out)):
         for fault in faults:
             message = _(fault.message) % fault.parameters
@@ -326,14 +326,14 @@ def _replaced(entries: Sequence[Entry]) -> Iterator[Remark]:
             )
 
 
-def _of_finding(finding: Finding) -> Remark:
+def _finding_remark(finding: Finding) -> Remark:
     message, remedy = words(finding)
     return Remark(
         finding.severity, finding.code, finding.name, finding.majors, message, remedy
     )
 
 
-def _of_translation(fitted: Iterable[Fitted]) -> Iterator[Remark]:
+def _translation_remarks(fitted: Iterable[Fitted]) -> Iterator[Remark]:
     """What versions write differently or leave out, each once with its versions."""
     versions_of: dict[tuple[str, str, str], list[str]] = {}
     for fitted_version in fitted:
@@ -357,6 +357,6 @@ def _of_translation(fitted: Iterable[Fitted]) -> Iterator[Remark]:
         yield Remark("info", code, name, tuple(majors), f"{name} {message}")
 
 
-def _of_options(content: Content) -> Iterator[Remark]:
+def _option_remarks(content: Content) -> Iterator[Remark]:
     for problem in fitted_configurations.option_problems(content.initdb_options):
         yield Remark("error", problem.code, "", (), problem.message, problem.remedy)

@@ -70,12 +70,14 @@ def _both(a: Applied, b: Applied) -> tuple[Values, Values]:
     if (a.configuration is None) == (b.configuration is None):
         return of_a, of_b
     if a.configuration is None:
-        return _beside_configuration(of_a, of_b)
-    of_b, of_a = _beside_configuration(of_b, of_a)
+        return _compare_with_configuration(of_a, of_b)
+    of_b, of_a = _compare_with_configuration(of_b, of_a)
     return of_a, of_b
 
 
-def _beside_configuration(printed: Values, written: Values) -> tuple[Values, Values]:
+def _compare_with_configuration(
+    printed: Values, written: Values
+) -> tuple[Values, Values]:
     """What a server printed and what a configuration says, both of what either has chosen."""
     set_names = {
         name for name, shown_values in written.items() if not shown_values[0].is_default

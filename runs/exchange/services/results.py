@@ -186,7 +186,7 @@ class Results:
         elif self.campaign is None:
             raise refused(number, "out_of_order", _("A campaign must come first."))
         elif kind in {"series", "command"}:
-            self._of_run(number, kind, row)
+            self._read_run(number, kind, row)
         else:
             takers = {
                 "cell": self._cell,
@@ -393,7 +393,7 @@ class Results:
         }
         self.waiting.add("runs_change", fields)
 
-    def _of_run(self, number: int, kind: str, row: Row) -> None:
+    def _read_run(self, number: int, kind: str, row: Row) -> None:
         if self.run is not None:
             table = "runs_series" if kind == "series" else "runs_command"
             host = {"host": ""} if kind == "command" else {}

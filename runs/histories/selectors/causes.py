@@ -174,7 +174,7 @@ class Cause:
         shown_groups = groups if len(groups) <= MOST_LINES else groups[:SHOWN_LINES]
         return [
             *map(self._line, shown_groups),
-            *_of_others(groups[len(shown_groups) :]),
+            *_summarise_others(groups[len(shown_groups) :]),
         ]
 
     def _line(self, changes_of_line: Sequence[Change]) -> str:
@@ -190,7 +190,7 @@ class Cause:
         return _("%(metric)s: %(number)d of %(of)d conditions %(size)s") % words
 
 
-def _of_others(groups: Sequence[Sequence[Change]]) -> list[str]:
+def _summarise_others(groups: Sequence[Sequence[Change]]) -> list[str]:
     """One line for each verdict and direction of further metrics: "27 more metrics: 8 to 17 %"."""
     groups_of_others = by_key(
         ((changes[0].verdict, changes[0].metric.direction), changes)
@@ -278,9 +278,9 @@ def page(
     if not is_all:
         changes = changes if to is None else projects.visible(changes, to=to)
         known_keys = {_key(change) for change in shown_changes}
-        around = changes.filter(_beside(shown_changes)).values_list("pk", flat=True)[
-            : 2 * MOST_CHANGES
-        ]
+        around = changes.filter(_same_moment_filter(shown_changes)).values_list(
+            "pk", flat=True
+        )[: 2 * MOST_CHANGES]
         neighbours = histories.all_changes().filter(pk__in=list(around))
         shown_changes = [change for change in neighbours if _key(change) in known_keys]
     return Page(of(shown_changes), None if is_all else last_key)
@@ -289,7 +289,7 @@ def page(
 def same(change: Change) -> QuerySet[Change]:
     """The changes of its cause, itself among them."""
     return Change.objects.alias(day=DAY).filter(
-        _beside([change]), decision=change.decision
+        _same_moment_filter([change]), decision=change.decision
     )
 
 
@@ -305,7 +305,7 @@ def _first(changes: Sequence[Change], number: int) -> tuple[list[Change], int]:
     return shown_changes, shown_changes[-1].pk if shown_changes else 0
 
 
-def _beside(changes: Sequence[Change]) -> Q:
+def _same_moment_filter(changes: Sequence[Change]) -> Q:
     """Whether a change is at one of the commits or days of these."""
     condition = Q(pk__in=[])
     by_campaign: dict[int, tuple[set[int], set[date]]] = defaultdict(

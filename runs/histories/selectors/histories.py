@@ -87,7 +87,7 @@ def histories(
         campaign,
         metric,
         ref,
-        _with_runs(histories_made),
+        _add_first_runs(histories_made),
         more=len(series_found) - len(series_shown),
         older=skip + number if window.has_older else None,
         newer=max(0, skip - number) if skip else None,
@@ -107,7 +107,7 @@ def _series(
     return dict(
         sorted(
             series_found.items(),
-            key=lambda key_and_levels: _by_value(key_and_levels[1]),
+            key=lambda key_and_levels: _level_order(key_and_levels[1]),
         )
     )
 
@@ -115,7 +115,7 @@ def _series(
 _NUMBER = re.compile("[0-9]{1,20}")
 
 
-def _by_value(levels: Mapping[str, Any]) -> list[tuple[str, bool, float, str]]:
+def _level_order(levels: Mapping[str, Any]) -> list[tuple[str, bool, float, str]]:
     """The order of series: 2 clients before 16, and 3.9 before 3.10."""
     return [
         (name, False, level, "")
@@ -208,7 +208,7 @@ def _is_day_of(point: HistoryPoint, change: Change) -> bool:
     )
 
 
-def _with_runs(histories_made: Sequence[History]) -> tuple[History, ...]:
+def _add_first_runs(histories_made: Sequence[History]) -> tuple[History, ...]:
     """The same with the first run of each point."""
     cells = {
         point.cell
@@ -221,14 +221,14 @@ def _with_runs(histories_made: Sequence[History]) -> tuple[History, ...]:
         replace(
             history,
             points=tuple(
-                _with_run(point, runs.get(point.cell)) for point in history.points
+                _add_first_run(point, runs.get(point.cell)) for point in history.points
             ),
         )
         for history in histories_made
     )
 
 
-def _with_run(point: HistoryPoint, first_run: FirstRun | None) -> HistoryPoint:
+def _add_first_run(point: HistoryPoint, first_run: FirstRun | None) -> HistoryPoint:
     return point._replace(run=first_run.run, first=first_run) if first_run else point
 
 

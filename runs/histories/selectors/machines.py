@@ -65,13 +65,15 @@ def changed(change: Change) -> Changed:
         if differing.kind in OF_MACHINE
         and all(differing.name in differing_of_pair for differing_of_pair in pairs)
     ]
-    facts = _as_stated(differing_facts, before[0], after[0]) if differing_facts else ()
+    facts = (
+        _stated_facts(differing_facts, before[0], after[0]) if differing_facts else ()
+    )
     return Changed(
         facts, any(differing.weight == "forbids" for differing in differing_facts)
     )
 
 
-def _as_stated(
+def _stated_facts(
     facts: Sequence[Differing], before: int, after: int
 ) -> tuple[dict[str, Any], ...]:
     """As the profiles of both sides spell them: what is judged is in small letters."""

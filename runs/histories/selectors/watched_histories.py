@@ -45,7 +45,7 @@ def watched(
     What the jobs of its suite did to all series is taken out of its values.
     Points with values that are not positive are left out: they have no logarithm.
     """
-    since = _since(campaign, key, cells)
+    since = _window_start(campaign, key, cells)
     for metric in _metrics(cells):
         history_found = history_points.of(
             campaign, metric, [key], ref=campaign.tracked_ref, since=since
@@ -56,7 +56,9 @@ def watched(
             yield Watched(
                 metric=metric,
                 points=points,
-                history=_without(_values(points, single), points, metric, suite.parts),
+                history=_exclude_jobs(
+                    _values(points, single), points, metric, suite.parts
+                ),
                 known=_known(campaign, metric, key, points),
                 last_is_new=points[-1].cell in cells,
                 jobs=tuple(
@@ -70,7 +72,7 @@ def watched(
             )
 
 
-def _without(
+def _exclude_jobs(
     values: tuple[tuple[float, ...], ...],
     points: Sequence[HistoryPoint],
     metric: Metric,
@@ -93,7 +95,9 @@ def _metrics(cells: Collection[int]) -> list[Metric]:
     return list(metrics.exclude(direction=Metric.Direction.NEUTRAL).order_by("name"))
 
 
-def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | None:
+def _window_start(
+    campaign: Campaign, key: str, cells: Collection[int]
+) -> datetime | None:
     """The start of the window: this many revisions before the oldest one with new runs."""
     moments = [
         revisions.moment_of(cell.revision)

@@ -95,8 +95,8 @@ def _find(campaign_id: int, waiting: Sequence[tuple[int, int]]) -> list[Change]:
         suite = suites.of_jobs(campaign)
         stale = {cell for _pk, cell in waiting}
         watched: set[int] = set()
-        for key, cells in _by_series(
-            stale | (_beside(campaign, stale) if suite.parts else set())
+        for key, cells in _group_by_series(
+            stale | (_cells_of_same_commits(campaign, stale) if suite.parts else set())
         ).items():
             for history in watched_histories.watched(campaign, key, cells, suite):
                 new_changes = _news(history)
@@ -162,7 +162,7 @@ def lock(*, campaign_id: int) -> bool:
     return bool(queries.rows(query, [LOCK, campaign_id % 2**31])[0][0])
 
 
-def _beside(campaign: Campaign, cells: Collection[int]) -> set[int]:
+def _cells_of_same_commits(campaign: Campaign, cells: Collection[int]) -> set[int]:
     """The cells of the same commits: what their jobs did to all series is known better now."""
     cell_revisions = Cell.objects.filter(pk__in=cells).values("revision")
     return set(
@@ -172,7 +172,7 @@ def _beside(campaign: Campaign, cells: Collection[int]) -> set[int]:
     )
 
 
-def _by_series(cells: Collection[int]) -> Mapping[str, list[int]]:
+def _group_by_series(cells: Collection[int]) -> Mapping[str, list[int]]:
     cells_with_series = (
         Cell.objects.filter(pk__in=cells).exclude(series_key="").order_by("pk")
     )

@@ -53,7 +53,7 @@ def project_feed(request: HttpRequest, slug: str) -> HttpResponseBase:
         feed_url=f"{site}{request.path}",
         feed_guid=f"{site}{request.path}",
     )
-    entries = [*_of_changes(request, project), *_of_campaigns(request, project)]
+    entries = [*_change_entries(request, project), *_campaign_entries(request, project)]
     for entry in sorted(entries, key=lambda entry: entry.at, reverse=True):
         feed.add_item(
             title=neutralised(entry.title),
@@ -68,10 +68,10 @@ def project_feed(request: HttpRequest, slug: str) -> HttpResponseBase:
     return embedding.opened(request, response)
 
 
-def _of_changes(request: HttpRequest, project: Project) -> Iterator[Entry]:
+def _change_entries(request: HttpRequest, project: Project) -> Iterator[Entry]:
     """A commit, or day, each; what was dismissed or refuted is no news."""
     standing = Change.objects.exclude(decision__in=Change.GONE).filter(
-        _of(project, "campaign__")
+        _project_filter(project, "campaign__")
     )
     page = causes.page(standing, number=MOST_CHANGES, to=request.user)
     for cause in page.causes:
@@ -85,10 +85,10 @@ def _of_changes(request: HttpRequest, project: Project) -> Iterator[Entry]:
         )
 
 
-def _of_campaigns(request: HttpRequest, project: Project) -> Iterator[Entry]:
+def _campaign_entries(request: HttpRequest, project: Project) -> Iterator[Entry]:
     """Campaigns that were executed here and have ended with an answer."""
     ended = Campaign.objects.filter(
-        _of(project), origin=Origin.EXECUTED, state=Campaign.State.FINISHED
+        _project_filter(project), origin=Origin.EXECUTED, state=Campaign.State.FINISHED
     ).order_by("-pk")
     shown = list(projects.newest(ended, to=request.user, number=MOST_CAMPAIGNS))
     answer_of, dates_of = answers.of_list(shown), answers.dates_of(shown)
@@ -105,7 +105,7 @@ def _of_campaigns(request: HttpRequest, project: Project) -> Iterator[Entry]:
             )
 
 
-def _of(project: Project, path: str = "") -> Q:
+def _project_filter(project: Project, path: str = "") -> Q:
     """Of this project; what names none is of the default one."""
     own = Q(**{f"{path}project": project})
     if project.slug == projects.DEFAULT:

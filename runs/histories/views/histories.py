@@ -221,7 +221,7 @@ def _page(campaign: Campaign, chosen: "Chosen") -> KeptPage:
         ],
     )
     below = {
-        "parts": _with_changes(page),
+        "parts": _series_with_changes(page),
         "unit": page.unit,
         "user": projects.NOBODY,
         "decisions": DECISIONS,
@@ -248,7 +248,7 @@ class Chosen:
         return f"{path}?{urlencode(query)}"
 
 
-def _with_changes(page: KeptPage) -> list[dict[str, Any]]:
+def _series_with_changes(page: KeptPage) -> list[dict[str, Any]]:
     """The series of the page that have something below the charts. One query for all changes."""
     keys = [key for series in page.series for key in series.change_keys]
     changes_of = histories.all_changes().in_bulk(keys) if keys else {}
@@ -512,7 +512,7 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
         "page": Page([], *queries),
     }
     if may_here({"user": request.user}, "change-decide", campaign):
-        context["parts"] = _with_changes(kept)
+        context["parts"] = _series_with_changes(kept)
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
     return render(request, "histories/history.html", {"form": form, **context})
 

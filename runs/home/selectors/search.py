@@ -217,7 +217,7 @@ def everywhere(words: str, *, to: Reader, kind: str = "", skip: int = 0) -> list
     if groups:
         return groups
     near = _ranked(words, to, are_near=True)
-    return [_of_campaigns(near, skip, is_near=True)] if near else []
+    return [_campaign_group(near, skip, is_near=True)] if near else []
 
 
 def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
@@ -244,7 +244,7 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     yield Group("page", pages, len(pages))
     cards = _topics(words)
     yield Group("topic", cards, len(cards))
-    yield _of_campaigns(_ranked(words, to), skip if kind == "campaign" else 0)
+    yield _campaign_group(_ranked(words, to), skip if kind == "campaign" else 0)
     if any(word.is_version for word in parsed(words)):
         # Elsewhere its number is a year, or part of a name.
         return
@@ -287,7 +287,7 @@ def unmeasured_setting(words: str, *, to: Reader) -> str:
     return "" if any(number > 1 for number in values.values()) else name
 
 
-def _of_campaigns(
+def _campaign_group(
     ranked: Sequence[Campaign], skip: int, *, is_near: bool = False
 ) -> Group:
     rows = list(ranked[skip : skip + MOST])
@@ -384,7 +384,7 @@ def _of_topic(topic: Topic) -> Said:
 def _ranked(words: str, to: Reader, *, are_near: bool = False) -> list[Campaign]:
     """The campaigns that have all the words, or some, the best first. Three queries, or more."""
     wanted = parsed(words)
-    campaigns = _near(wanted, to) if are_near else _with_all(words, wanted, to)
+    campaigns = _find_some(wanted, to) if are_near else _find_all(words, wanted, to)
     said = _said(campaigns)
     scored = []
     for campaign in campaigns:
@@ -409,7 +409,7 @@ def _order(entry: tuple[int, float, Campaign]) -> tuple[int, float, bool, int]:
     return -number, -weight, is_printed, campaign.pk if is_printed else -campaign.pk
 
 
-def _with_all(words: str, wanted: Sequence[Word], to: Reader) -> list[Campaign]:
+def _find_all(words: str, wanted: Sequence[Word], to: Reader) -> list[Campaign]:
     """Those that PostgreSQL finds; a version is looked for in the campaigns that vary it."""
     letters = [word.text for word in wanted if not word.is_version]
     found = candidates.campaigns(" ".join(letters), reader=to, number=MOST_RANKED)
@@ -426,7 +426,7 @@ def _with_all(words: str, wanted: Sequence[Word], to: Reader) -> list[Campaign]:
     return list(found)
 
 
-def _near(wanted: Sequence[Word], to: Reader) -> list[Campaign]:
+def _find_some(wanted: Sequence[Word], to: Reader) -> list[Campaign]:
     """Those that have one of the words at least."""
     found: dict[int, Campaign] = {}
     for word in wanted:
@@ -447,12 +447,14 @@ def _said(campaigns: Collection[Campaign]) -> dict[int, Said]:
         for key, asked, findings in tables.values_list("campaign", "asked", "findings")
     }
     return {
-        campaign.pk: _of(campaign, *printed.get(campaign.pk, ({}, ())))
+        campaign.pk: _describe(campaign, *printed.get(campaign.pk, ({}, ())))
         for campaign in campaigns
     }
 
 
-def _of(campaign: Campaign, asked: Mapping[str, Any], findings: Iterable[Any]) -> Said:
+def _describe(
+    campaign: Campaign, asked: Mapping[str, Any], findings: Iterable[Any]
+) -> Said:
     factors = [
         str(part)
         for name, levels in campaign.factors.items()

@@ -36,12 +36,12 @@ def of_campaign(campaign: Campaign) -> list[Doubt]:
         ((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted
     )
     return [
-        _of_runs(words.listed(runs[0].cell.levels), runs)
+        _doubt_of_runs(words.listed(runs[0].cell.levels), runs)
         for _place, runs in sorted(alike.items(), key=lambda item: item[0])
     ]
 
 
-def _of_runs(condition: str, runs: Sequence[Run]) -> Doubt:
+def _doubt_of_runs(condition: str, runs: Sequence[Run]) -> Doubt:
     reasons = [sentence.message for sentence in certificate_sentences(runs[0])]
     return Doubt(
         condition,

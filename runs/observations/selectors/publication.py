@@ -52,7 +52,7 @@ def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
             "title": _both(title),
             "publisher": _both(publisher),
             "year": edition.created_at.year,
-            "summary": _in_each_language(lambda: _summary(edition)),
+            "summary": _translate_to_each(lambda: _summary(edition)),
         },
         "hardware": {MACHINE: _hardware(run.hardware)},
         "environments": {SYSTEM: _environment(run.environment)},
@@ -86,19 +86,19 @@ def _campaign(edition: Edition, part_of_edition: Part) -> dict[str, Any]:
     ends = f"{printed.versions[0]} – {printed.versions[-1]}"
     return {
         "slug": published_campaign(edition.observation.slug, edition.label, theme),
-        "title": _in_each_language(
+        "title": _translate_to_each(
             lambda: f"{_(campaign.scenario.title)}: PostgreSQL {ends}"
         ),
-        "question": _in_each_language(lambda: _("How fast is each version?")),
+        "question": _translate_to_each(lambda: _("How fast is each version?")),
         "scenario": theme,
         "table": theme,
         "repeats": campaign.repeats,
         "statistic": "median" if campaign.repeats > 1 else "single",
         "parameters": parameters,
-        "method": _in_each_language(lambda: _(campaign.scenario.description)),
+        "method": _translate_to_each(lambda: _(campaign.scenario.description)),
         "topology": {
             "kind": "single",
-            "name": _in_each_language(lambda: _("One machine")),
+            "name": _translate_to_each(lambda: _("One machine")),
         },
         "nodes": [_node(edition, printed)],
         "tool": {"name": run.tool_name, "version": run.tool_version},
@@ -106,12 +106,14 @@ def _campaign(edition: Edition, part_of_edition: Part) -> dict[str, Any]:
         "columns": _columns(theme, metric.name, printed),
         "rows": "".join(f"{' | '.join(row)}\n" for row in printed.rows),
         "chart": _chart(metric.name, levels),
-        "notes": _of_languages(
+        "notes": _sentences_by_language(
             lambda: [*remarks.of_campaign(campaign), *doubts.notes(campaign)]
         ),
         "findings": [
             {**finding, "by": "benchlab"}
-            for finding in _of_languages(lambda: sentences.of_campaign(campaign))
+            for finding in _sentences_by_language(
+                lambda: sentences.of_campaign(campaign)
+            )
         ],
         "reproduce": {
             "scenario": theme,
@@ -134,7 +136,7 @@ def _node(edition: Edition, printed: Printed) -> dict[str, Any]:
 
 
 def _columns(theme: str, metric: str, printed: Printed) -> list[dict[str, Any]]:
-    factors = [(VERSION, _in_each_language(lambda: _("Version")))]
+    factors = [(VERSION, _translate_to_each(lambda: _("Version")))]
     factors += [(name, _factor(theme, name)) for name in printed.levels]
     return [
         *({"factor": name, "label": label} for name, label in factors),
@@ -192,9 +194,9 @@ def _printed(campaign: Campaign, metric: int) -> Printed:
     )
 
 
-def _of_languages(words: Callable[[], list[str]]) -> list[dict[str, str]]:
+def _sentences_by_language(words: Callable[[], list[str]]) -> list[dict[str, str]]:
     """Each of some sentences in both languages."""
-    texts = _in_each_language(words)
+    texts = _translate_to_each(words)
     return [
         dict(zip(texts, sentence_pair, strict=True))
         for sentence_pair in zip(*texts.values(), strict=True)
@@ -258,13 +260,13 @@ def _first_run(campaign: Campaign) -> Run:
 
 
 def _repeat(number: int, metric: str) -> dict[str, Any]:
-    label = _in_each_language(lambda: _("Run %(number)d") % {"number": number})
+    label = _translate_to_each(lambda: _("Run %(number)d") % {"number": number})
     return {"group": metric, "label": label, "metric": metric, "repeat": number}
 
 
 def _factor(theme: str, name: str) -> dict[str, str]:
     titles = {factor.name: factor.title for factor in registry.get(theme).factors}
-    return _in_each_language(lambda: _(titles.get(name, name)))
+    return _translate_to_each(lambda: _(titles.get(name, name)))
 
 
 def _number(value: float) -> str:
@@ -275,7 +277,7 @@ def _both(text: str) -> dict[str, str]:
     return dict.fromkeys(LANGUAGES, text)
 
 
-def _in_each_language(words: Callable[[], T]) -> dict[str, T]:
+def _translate_to_each(words: Callable[[], T]) -> dict[str, T]:
     words_of = {}
     for language in LANGUAGES:
         with override(language):

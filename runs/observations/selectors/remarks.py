@@ -21,11 +21,13 @@ def of_campaign(campaign: Campaign) -> list[str]:
     """Unlike builds, versions without a figure and why, and interrupted rounds. Four queries."""
     unlike = builds.unlike(builds.of_campaign(campaign))
     return [
-        *filter(None, (unlike, *_without_figures(campaign), _interrupted(campaign)))
+        *filter(
+            None, (unlike, *_versions_without_figures(campaign), _interrupted(campaign))
+        )
     ]
 
 
-def _without_figures(campaign: Campaign) -> Iterator[str]:
+def _versions_without_figures(campaign: Campaign) -> Iterator[str]:
     """Each version of which all runs have ended, and none finished."""
     lasting = campaign.runs.exclude(state__in=(*Run.UNSUCCESSFUL, Run.State.WITHDRAWN))
     versions_with_figures = set(

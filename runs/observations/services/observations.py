@@ -235,7 +235,7 @@ def planned(plan: Plan) -> Plan:
         raise ServiceError("anchor_missing", message, remedy=remedy, field="anchor")
     chosen = replace(plan, anchor=anchor)
     if plan.prefers_slices:
-        chosen = _in_turn_if_preferred(chosen)
+        chosen = _prefer_turns(chosen)
     if plan.hours is None:
         return chosen
     rounds = rounds_within(chosen)
@@ -244,7 +244,7 @@ def planned(plan: Plan) -> Plan:
     )
 
 
-def _in_turn_if_preferred(plan: Plan) -> Plan:
+def _prefer_turns(plan: Plan) -> Plan:
     preferred = [
         slicing.in_turn_if_preferred(draft).slice_seconds
         for draft in drafts(plan, label="")

@@ -81,7 +81,7 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     edition = edition or next(iter(all_editions), None)
     edition_parts = editions.parts(edition) if edition else []
     other_editions = editions.others(edition, to=request.user) if edition else []
-    before = _before(request, other_editions)
+    before = _compared_edition(request, other_editions)
     context = {
         "observation": observation,
         "editions": all_editions,
@@ -146,7 +146,7 @@ def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
         language=language(request.GET.get("lang", "")),
         address=request.build_absolute_uri(reverse("observation-detail", args=[slug])),
         today=timezone.localdate(),
-        before=_before(request, other_editions),
+        before=_compared_edition(request, other_editions),
     )
     return file(
         report_format.write(report),
@@ -179,7 +179,9 @@ def _named(edition: Edition) -> str:
     return f"{edition.observation.slug}~{edition.label}"
 
 
-def _before(request: HttpRequest, other_editions: Sequence[Edition]) -> Edition | None:
+def _compared_edition(
+    request: HttpRequest, other_editions: Sequence[Edition]
+) -> Edition | None:
     """The edition that the address asks to compare with; None for the one before."""
     wanted_name = request.GET.get("against", "")
     edition = next(

@@ -108,7 +108,7 @@ class _Benchlab(Collector):
         """The metrics, one subject after the other."""
         yield _gauge("benchlab_info", "Version.", ["version"], [(settings.VERSION, 1)])
         outcomes = readiness.get().outcomes
-        yield from _of_health(outcomes)
+        yield from _health_metrics(outcomes)
         with suppress(OSError):
             usage = shutil.disk_usage(
                 health_checks.existing(Path(settings.ARTIFACTS_DIR))
@@ -128,8 +128,8 @@ class _Benchlab(Collector):
                     cursor.execute(
                         f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'"
                     )
-                yield from _of_runs()
-                yield from _of_results()
+                yield from _run_metrics()
+                yield from _result_metrics()
                 # Nothing where none was made: an alert asks for that as well.
                 text = "Seconds since manage.py backup has made the newest backup."
                 yield _gauge("benchlab_backup_age_seconds", text, [], _rows(BACKUP_AGE))
@@ -141,7 +141,7 @@ class _Benchlab(Collector):
         )
 
 
-def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
+def _health_metrics(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
     values = {FAILED: 0.0, UNKNOWN: math.nan}
     rows = [(outcome.check, values.get(outcome.status, 1.0)) for outcome in outcomes]
     text = "1 where the check of /readyz holds, NaN where it could not be asked."
@@ -153,7 +153,7 @@ def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
     yield _gauge("benchlab_last_seen_seconds", text, ["kind", "process"], ages)
 
 
-def _of_runs() -> Iterator[Metric]:
+def _run_metrics() -> Iterator[Metric]:
     rows = [*_rows(QUEUE), *_rows(ACTIVE)]
     # A state without a run is a zero: what is absent equals nothing, and an alert would never fire.
     counts = {state.value: 0 for state in _OPEN_STATES}
@@ -175,7 +175,7 @@ def _of_runs() -> Iterator[Metric]:
     yield _gauge("benchlab_lease_silent_seconds", text, [], _rows(LEASES))
 
 
-def _of_results() -> Iterator[Metric]:
+def _result_metrics() -> Iterator[Metric]:
     for table, (name, description) in TOTALS.items():
         family = CounterMetricFamily(
             f"benchlab_{name}_made", f"The last number given to {description}."

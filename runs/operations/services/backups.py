@@ -303,17 +303,17 @@ def _load(backup: Reader) -> None:
         cursor.execute(TABLES)
         present = [name for name, _columns in cursor.fetchall()]
         emptied = [name for name in present if name != "django_migrations"]
-        cursor.execute(_of("TRUNCATE {}", emptied))
+        cursor.execute(_compose("TRUNCATE {}", emptied))
         cursor.execute(TRIGGERS)
         triggered = [name for (name,) in cursor.fetchall()]
         for name in triggered:
-            cursor.execute(_of("ALTER TABLE {} DISABLE TRIGGER USER", [name]))
+            cursor.execute(_compose("ALTER TABLE {} DISABLE TRIGGER USER", [name]))
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
         for name, table in tables.items():
             _copy_in(cursor, name, table, backup.pieces(f"tables/{name}"))
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         for name in triggered:
-            cursor.execute(_of("ALTER TABLE {} ENABLE TRIGGER USER", [name]))
+            cursor.execute(_compose("ALTER TABLE {} ENABLE TRIGGER USER", [name]))
         for name, value in backup.manifest["sequences"].items():
             cursor.execute(
                 "SELECT setval(quote_ident(%s)::regclass, %s)", [name, value]
@@ -335,7 +335,7 @@ def _copy_in(
         raise OSError(f"{name}: {cursor.rowcount} rows instead of {table['rows']}")
 
 
-def _of(text: str, names: list[str]) -> sql.Composed:
+def _compose(text: str, names: list[str]) -> sql.Composed:
     return sql.SQL(text).format(_listed(names))
 
 

@@ -46,13 +46,15 @@ def apply(
     of a kind that are that old; removes them ROWS at a time.
     """
     return [
-        _of_kind(kind, days[kind], keep, is_rehearsal)
+        _remove_kind(kind, days[kind], keep, is_rehearsal)
         for kind in RETAINED
         if kind in days
     ]
 
 
-def _of_kind(kind: str, days: int, keep: Sequence[str], is_rehearsal: bool) -> Removed:
+def _remove_kind(
+    kind: str, days: int, keep: Sequence[str], is_rehearsal: bool
+) -> Removed:
     before = timezone.now() - timedelta(days=days)
     if kind == "files":
         pruned = artifacts.prune(before=before, keep=keep, is_rehearsal=is_rehearsal)

@@ -39,7 +39,7 @@ def read(text: str) -> FormReading | None:
     for row in objects:
         pairs.take_row(reading, 1, row, is_exact=True)
     if not reading.settings:
-        for row in map(_in_units, objects):
+        for row in map(_add_units, objects):
             _take_object(reading, row)
     placed = [
         (_line_of(text, name), name, value) for _one, name, value in reading.settings
@@ -63,7 +63,7 @@ def _take_object(reading: FormReading, row: dict[str, Any]) -> None:
             reading.settings.append((1, name, text))
 
 
-def _in_units(row: dict[str, Any]) -> dict[str, Any]:
+def _add_units(row: dict[str, Any]) -> dict[str, Any]:
     """Aiven and DigitalOcean count work_mem in MB, and others in their own units."""
     if isinstance(row.get("work_mem"), int) and row.keys() & {
         "pg",
@@ -79,7 +79,7 @@ def _objects(document: Any) -> Iterator[dict[str, Any]]:
     ):
         document = {str(name): value for name, value in document}
     if isinstance(document, dict):
-        document = _in_force(document)
+        document = _exclude_status(document)
         rows_by_name = {
             name: row for name, row in document.items() if isinstance(row, dict)
         }
@@ -94,7 +94,7 @@ def _objects(document: Any) -> Iterator[dict[str, Any]]:
             yield from _objects(element)
 
 
-def _in_force(document: dict[str, Any]) -> dict[str, Any]:
+def _exclude_status(document: dict[str, Any]) -> dict[str, Any]:
     """What people have written of a controller's object, and not what it says of its state."""
     if "spec" not in document:
         return document

@@ -117,12 +117,12 @@ def _split(text: str, line: int) -> list[Word] | None:
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
-        return _with_lines(text, line, list(lexer))
+        return _place_words(text, line, list(lexer))
     except ValueError:
         return None
 
 
-def _with_lines(text: str, line: int, words: Sequence[str]) -> list[Word]:
+def _place_words(text: str, line: int, words: Sequence[str]) -> list[Word]:
     """shlex counts the line behind a word that ends one: the place is where the word begins."""
     placed = []
     position = counted = 0
@@ -147,7 +147,7 @@ def of_words(words: Sequence[Word], levels: int = 0) -> FormReading:
             words[index + 1] if index + 1 < len(words) else Word(words[index].line, "")
         )
         if words[index].text in _WRITERS:
-            _take_found(reading, _of_conf(following.text, following.line), 1)
+            _take_found(reading, _read_conf(following.text, following.line), 1)
             index += 2
             continue
         used = _take(reading, words[index], following, is_avn=is_avn)
@@ -155,7 +155,7 @@ def of_words(words: Sequence[Word], levels: int = 0) -> FormReading:
             _take_inner(reading, words[index], following, levels)
             used = 1
         index += used
-    reading.add(_of_named(words))
+    reading.add(_read_named(words))
     return reading
 
 
@@ -238,7 +238,7 @@ def _take_inner(reading: FormReading, word: Word, following: Word, levels: int) 
     elif text[:2] in _SED_BEGINS:
         for sed in _SED.finditer(text):
             line = re.sub(r"\\(.)", r"\1", sed["line"])
-            _take_found(reading, _of_conf(line, word.line), 1)
+            _take_found(reading, _read_conf(line, word.line), 1)
         return
     elif text[:1] in {"{", "["} and (document := json_documents.read(text)) is not None:
         found = document
@@ -246,11 +246,11 @@ def _take_inner(reading: FormReading, word: Word, following: Word, levels: int) 
         is_conf = (
             following.text.startswith((">", "|")) or " = " in text or text.endswith("'")
         )
-        found = _of_conf(text, word.line) if is_conf else None
+        found = _read_conf(text, word.line) if is_conf else None
         _take_found(reading, found, 1)
         return
     else:
-        found = _of_command(inner["value"] if inner else text, levels) or _of_conf(
+        found = _read_command(inner["value"] if inner else text, levels) or _read_conf(
             text, 1
         )
     _take_found(reading, found, word.line)
@@ -264,13 +264,13 @@ def _take_found(reading: FormReading, found: FormReading | None, line: int) -> N
         reading.add(FormReading(shifted, found.left_out, found.faults))
 
 
-def _of_command(text: str, levels: int) -> FormReading | None:
+def _read_command(text: str, levels: int) -> FormReading | None:
     words = words_of(text)
     found = of_words(words, levels + 1) if words and len(words) > 1 else None
     return found if found and found.settings else None
 
 
-def _of_conf(text: str, first_line: int) -> FormReading | None:
+def _read_conf(text: str, first_line: int) -> FormReading | None:
     """Lines that a command writes to a file; None if they are none of settings."""
     settings = []
     is_line = not isinstance(conf_lines.line(first_line, text), Fault)
@@ -284,7 +284,7 @@ def _of_conf(text: str, first_line: int) -> FormReading | None:
     return FormReading(settings) if settings else None
 
 
-def _of_named(words: Sequence[Word]) -> FormReading:
+def _read_named(words: Sequence[Word]) -> FormReading:
     """`--name x --value y` of Azure, in PowerShell too, and `pg_conftool ... set x y`."""
     reading = FormReading()
     name: Word | None = None

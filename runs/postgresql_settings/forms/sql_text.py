@@ -136,7 +136,7 @@ def read_script(text: str) -> FormReading | None:
             return None
         if _is_line_of_conf(statement) or _is_of_a_shell(statement):
             return None
-        reading.add(_of_statement(statement))
+        reading.add(_read_statement(statement))
         count += 1
     return reading if count and (reading.settings or reading.faults) else None
 
@@ -224,10 +224,10 @@ def _tokens(text: str) -> Iterator[Token]:
         begins_line = begins_line or newlines > 0
 
 
-def _of_statement(statement: Sequence[Token]) -> FormReading:
+def _read_statement(statement: Sequence[Token]) -> FormReading:
     words = [token.text.lower() for token in statement]
     if words[0] == "select":
-        return _of_set_config(statement)
+        return _read_set_config(statement)
     begin = _where_set(words)
     reading = FormReading()
     if begin is None or begin >= len(statement):
@@ -300,7 +300,7 @@ def _value(element: Sequence[Token]) -> str:
     return "".join(_unquoted(token) for token in element)
 
 
-def _of_set_config(statement: Sequence[Token]) -> FormReading:
+def _read_set_config(statement: Sequence[Token]) -> FormReading:
     """`set_config('name', 'value', ...)`, as often as it is called."""
     reading = FormReading()
     for index, token in enumerate(statement):

@@ -35,9 +35,9 @@ class _Table:
 def read(text: str) -> FormReading | None:
     """The settings of a table, below its heading or without one; None for another text."""
     lines = [line.translate(_BORDERS) for line in text.split("\n")]
-    table = _with_heading(lines) or _with_rules(lines)
+    table = _read_headed(lines) or _read_ruled(lines)
     if table is None:
-        return _of_bare_rows(lines)
+        return _read_bare_rows(lines)
     reading = FormReading()
     if table.separator in ",;\t":
         _take_records(reading, lines, table)
@@ -47,7 +47,7 @@ def read(text: str) -> FormReading | None:
     return reading if is_found else None
 
 
-def _with_heading(lines: Sequence[str]) -> _Table | None:
+def _read_headed(lines: Sequence[str]) -> _Table | None:
     for index, line in enumerate(lines[:_HEADINGS_WITHIN]):
         for separator in (",", "|", "\t", ";"):
             if separator not in line:
@@ -66,7 +66,7 @@ def _with_heading(lines: Sequence[str]) -> _Table | None:
     return None
 
 
-def _with_rules(lines: Sequence[str]) -> _Table | None:
+def _read_ruled(lines: Sequence[str]) -> _Table | None:
     """What psql prints without a border: a rule above each column."""
     for index, line in enumerate(lines[1:_HEADINGS_WITHIN], start=1):
         if _COLUMNS.fullmatch(line):
@@ -132,7 +132,7 @@ def _take_records(reading: FormReading, lines: Sequence[str], table: _Table) -> 
         first = table.first_row + records.line_num + 1
 
 
-def _of_bare_rows(lines: Sequence[str]) -> FormReading | None:
+def _read_bare_rows(lines: Sequence[str]) -> FormReading | None:
     """A setting and its value in each row, and perhaps its unit, whatever is above them."""
     for separator in ("|", ",", "\t", ";"):
         reading = FormReading()

@@ -26,7 +26,7 @@ def judged(run: Run) -> dict[str, list[PartSpeed]]:
     """
     if not run.speed or run.server_id is None:
         return {}
-    ended_before = _with_speed(run.server_id).filter(
+    ended_before = _runs_with_speed(run.server_id).filter(
         finished_at__lt=run.finished_at or timezone.now()
     )
     others = {"generators": F("plan__generators"), "machines": F("plan__machines")}
@@ -46,7 +46,7 @@ def judged(run: Run) -> dict[str, list[PartSpeed]]:
     return speeds
 
 
-def _with_speed(server_id: int) -> QuerySet[Run]:
+def _runs_with_speed(server_id: int) -> QuerySet[Run]:
     """Those that ended last first."""
     runs = Run.objects.filter(server=server_id, speed__isnull=False)
     return runs.exclude(finished_at=None).order_by("-finished_at")
@@ -63,7 +63,7 @@ def history(server: Server, *, to: projects.Reader) -> list[Moment]:
 
     Only of the program that did the work last, and on as many processors. Two queries.
     """
-    fields = _with_speed(server.pk).values("pk", "finished_at", "speed")
+    fields = _runs_with_speed(server.pk).values("pk", "finished_at", "speed")
     rows: list[Any] = list(fields[:MOST_SHOWN])
     if not rows:
         return []

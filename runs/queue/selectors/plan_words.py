@@ -30,7 +30,7 @@ def sentences(plan: Plan) -> list[str]:
 def difference(left: Plan, right: Plan) -> list[str]:
     """Which is slower, by what, and for which node."""
     result = compared(left, right)
-    return list(_of_two(result)) if result is not None else []
+    return list(_compare_words(result)) if result is not None else []
 
 
 def part_title(part: Part) -> str:
@@ -46,7 +46,7 @@ def part_title(part: Part) -> str:
 
 def _sentence(finding: Finding, plan: Plan) -> str:
     if isinstance(finding, Spent):
-        return _of_time(finding, plan)
+        return _time_words(finding, plan)
     values: dict[str, object] = {"node": finding.node.name}
     if isinstance(finding, Missing):
         values |= {"planned": finding.planned, "launched": finding.launched}
@@ -71,7 +71,7 @@ def _sentence(finding: Finding, plan: Plan) -> str:
     )
 
 
-def _of_time(spent: Spent, plan: Plan) -> str:
+def _time_words(spent: Spent, plan: Plan) -> str:
     values = {
         "what": spent.node.name if spent.node is not None else part_title(spent.part),
         "ms": milliseconds(spent.ms),
@@ -93,7 +93,7 @@ def _rows_of(node: Node, times: float) -> str:
     ) % (values)
 
 
-def _of_two(result: Compared) -> Iterator[str]:
+def _compare_words(result: Compared) -> Iterator[str]:
     values: dict[str, object] = {
         "left": milliseconds(result.left_ms),
         "right": milliseconds(result.right_ms),

@@ -155,7 +155,7 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
     Lease.objects.filter(pk__in=[lease.pk for lease in held]).update(
         run=run, token=token, holder=holder, heartbeat_at=Now(), may_catch_up=False
     )
-    led = _in_turn_with(run)
+    led = _partners(run)
     if run.led_by_id is not None:
         Run.objects.filter(pk=run.pk).update(led_by=None)
     if led:
@@ -189,7 +189,7 @@ def _enter_claimed(run: Run, holder: str) -> bool:
     return transitions.transition(run_id=run.pk, to=claimed, code=code, message=holder)
 
 
-def _in_turn_with(run: Run) -> list[Run]:
+def _partners(run: Run) -> list[Run]:
     """The other runs of its round on its server that wait as it does."""
     if not run.campaign.slice_seconds:
         return []
@@ -257,10 +257,10 @@ def _free_leases(
         machine=F("server__machine"),
         epoch=Subquery(Instance.objects.values("epoch")[:1]),
     )
-    return _on_free_machines(list(limited.order_by("server_id")))
+    return _leases_of_free_machines(list(limited.order_by("server_id")))
 
 
-def _on_free_machines(locked: list[Lease]) -> list[Lease]:
+def _leases_of_free_machines(locked: list[Lease]) -> list[Lease]:
     """Those whose machine measures for no other of its registrations; it is locked too."""
     shared = {lease.machine for lease in locked if lease.machine is not None}  # type: ignore[attr-defined]  # annotated
     if not shared:

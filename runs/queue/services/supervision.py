@@ -74,7 +74,7 @@ def supervise() -> None:
     leases.give_up_the_silent()
     schedules.fire_due()
     server_checks.wake()
-    for server_id in sorted(_with_work()):
+    for server_id in sorted(_servers_with_work()):
         celery_messages.wake(server_id)
 
 
@@ -157,7 +157,7 @@ def _awaiting_installations() -> QuerySet[Server]:
     return ready.filter(pk__in=measured - leases.maybe_loaded()).exclude(pk__in=busy)
 
 
-def _with_work() -> set[int]:
+def _servers_with_work() -> set[int]:
     busy = Run.objects.filter(state__in=Run.ACTIVE, server__isnull=False)
     waiting = leases.waiting_runs()
     # A search for each server, however many runs wait for it.
@@ -166,7 +166,7 @@ def _with_work() -> set[int]:
     ids |= sweeping.servers_with_needless_clusters()
     to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")
     ids |= set(to_sweep.values_list("pk", flat=True))
-    ids |= _generators_away(waiting) | _at_fault()
+    ids |= _generators_away(waiting) | _servers_at_fault()
     ids |= set(loads.due().values_list("pk", flat=True))
     ids |= _needed_by_schedules()
     return ids - with_twins(set(busy.values_list("server_id", flat=True)))
@@ -180,7 +180,7 @@ def _needed_by_schedules() -> set[int]:
     return {server.pk for server in away | _awaiting_installations()}
 
 
-def _at_fault() -> set[int]:
+def _servers_at_fault() -> set[int]:
     """Servers at fault that runs wait for, whatever else has to be done there before."""
     open_runs = Run.objects.filter(state__in=(Run.State.QUEUED, Run.State.LOST))
     held = open_runs.filter(campaign__paused_at=None, server__in=_away())

@@ -311,12 +311,12 @@ def _conclude(server: Server, sweep_after: datetime | None, swept: Swept) -> Non
         unasked = Server.objects.filter(pk=server.pk, sweep_after=sweep_after)
         unasked.update(needs_sweep=False, sweep_after=None)
     if swept.left:
-        _tell(server, NOT_SWEPT, _in_words(swept.left))
+        _tell(server, NOT_SWEPT, _describe(swept.left))
     elif server.events.filter(code__in=(SWEPT, NOT_SWEPT)).exists():
         _tell(server, SWEPT, _("Nothing is left to clean up."))
 
 
-def _in_words(problems: Sequence[TargetProblem]) -> str:
+def _describe(problems: Sequence[TargetProblem]) -> str:
     return "\n".join(
         f"{problem.message} {_(problem.remedy) if problem.remedy else ''}".strip()
         for problem in problems

@@ -86,7 +86,7 @@ def transition(
     ):
         return False
     event_of(run, code, message, to, wording).save()
-    _after(run, to, is_passing=is_passing, figures=figures)
+    _follow(run, to, is_passing=is_passing, figures=figures)
     return True
 
 
@@ -315,7 +315,7 @@ def _times(run: Run, to: str) -> dict[str, object]:
     return {"finished_at": now} if to in Run.ENDED else {}
 
 
-def _after(run: Run, to: str, *, is_passing: bool, figures: str | None) -> None:
+def _follow(run: Run, to: str, *, is_passing: bool, figures: str | None) -> None:
     if to == S.PREPARING and run.started_at is None:
         # The load shown by the previous attempt would be mistaken for that of this one.
         run.series.all().delete()

@@ -38,7 +38,7 @@ class Asked:
 @addresses.page("run-profile")
 def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's profile, or with `?against=` the difference to another run's."""
-    chosen = _from_address(request)
+    chosen = _read_address(request)
     own_profile = _artifact(request, run_id)
     other_profile = _artifact(request, int(chosen.against)) if chosen.against else None
     after, before = _tree(own_profile), _tree(other_profile) if other_profile else None
@@ -80,7 +80,7 @@ def _functions(after: Frame, before: Frame | None) -> Sequence[Change]:
     ]
 
 
-def _from_address(request: HttpRequest) -> Asked:
+def _read_address(request: HttpRequest) -> Asked:
     against = request.GET.get("against", "")
     words = request.GET.get("zoom", "").split(".")
     zoom = tuple(

@@ -120,7 +120,9 @@ def contents_of(
         }
         content = {
             **(
-                _in_parts(row, described) if form == SEALED_FORM else _in_one(described)
+                _content_by_parts(row, described)
+                if form == SEALED_FORM
+                else _flat_content(described)
             ),
             "figures": figures.get(key, {}),
             "plan": digest_of(_plan(row)) if row["plan"] is not None else "",
@@ -137,14 +139,14 @@ def contents_of(
     return contents
 
 
-def _in_one(described: Row) -> Content:
+def _flat_content(described: Row) -> Content:
     """As form 1 has it."""
     cell = {name: described["cell"][name] for name in CELL}
     metrics = {name: each[:2] for name, each in described["metrics"].items()}
     return {"run": digest_of({**described, "cell": cell, "metrics": metrics})}
 
 
-def _in_parts(row: Row, described: Row) -> Content:
+def _content_by_parts(row: Row, described: Row) -> Content:
     """As form 2 has it: the cell with the campaign that it is of, its commit, and more."""
     cell = described["cell"]
     revision = {name: _plain(cell[f"revision__{name}"]) for name in REVISION}

@@ -67,14 +67,14 @@ def findings(trusted: Trusted, tally: Tally) -> Iterator[Finding]:
     Run it in one transaction with a consistent snapshot.
     """
     named_findings: list[Finding] = []
-    for finding in _of_runs(trusted, tally):
+    for finding in _check_runs(trusted, tally):
         named_findings.append(finding)
         yield finding
     yield from _summaries(trusted.published, named_findings)
-    yield from _of_others()
+    yield from _check_others()
 
 
-def _of_runs(trusted: Trusted, tally: Tally) -> Iterator[Finding]:
+def _check_runs(trusted: Trusted, tally: Tally) -> Iterator[Finding]:
     shared = Shared()
     forged = set()
     for request, message in _forged_requests(tally):
@@ -198,7 +198,7 @@ def _runs(
     old = {run for run, entry in here.items() if _form(entry) != SEALED_FORM}
     contents = contents_of(here.keys() - old, shared)
     contents |= contents_of(old, shared, form=1) if old else {}
-    yield from _between_entries(project, here)
+    yield from _check_entries(project, here)
     states = dict(Run.objects.filter(pk__in=here).order_by().values_list("pk", "state"))
     requests = SealRequest.objects.filter(run__in=here).exclude(pk__in=forged)
     waiting = set(requests.order_by().values_list("run", flat=True))
@@ -216,7 +216,7 @@ def _form(entry: Seal) -> int:
         return SEALED_FORM  # reported as a changed entry
 
 
-def _between_entries(project: Project, here: Mapping[int, Seal]) -> Iterator[Finding]:
+def _check_entries(project: Project, here: Mapping[int, Seal]) -> Iterator[Finding]:
     """Figures that differ from entry to entry: no entry makes them right."""
     again = {run for run, entry in here.items() if entry.kind != Seal.Kind.SEALED}
     entries = Seal.objects.filter(project=project, run__in=again).exclude(content="")
@@ -297,7 +297,7 @@ SELECT cell.id, project.slug, campaign.slug, revision.sha
 """
 
 
-def _of_others() -> Iterator[Finding]:
+def _check_others() -> Iterator[Finding]:
     for run, project, *campaigns in queries.rows(COPIES):
         message = f"Run {run} of {campaigns[0]} is in a cell of {campaigns[1]}."
         yield Finding(project or "default", run, "cell_of_another", message)

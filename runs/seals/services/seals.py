@@ -265,7 +265,7 @@ def _batch(signer: Signer) -> tuple[int, int]:
         batch = Batch(waiting)
         extended = [
             _extend(*projects, batch, signer)
-            for projects in _by_project(batch.authentic)
+            for projects in _group_by_project(batch.authentic)
         ]
         done = [
             seal_request.pk
@@ -362,7 +362,7 @@ def _locked() -> bool:
     return bool(queries.rows("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])[0][0])
 
 
-def _by_project(
+def _group_by_project(
     waiting: Sequence[SealRequest],
 ) -> list[tuple[Project, list[SealRequest]]]:
     """Requests of runs that still exist, by project; other requests are obsolete."""

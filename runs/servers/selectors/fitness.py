@@ -78,10 +78,12 @@ def of_servers(
 ) -> list[Fitness]:
     """The answer for each of these, by runs that the reader may see. One query."""
     certificates = _certificates([server.pk for server in servers], to)
-    return [_of_server(server, certificates.get(server.pk, ())) for server in servers]
+    return [
+        _judge_server(server, certificates.get(server.pk, ())) for server in servers
+    ]
 
 
-def _of_server(server: Server, certificates: tuple[Certificate, ...]) -> Fitness:
+def _judge_server(server: Server, certificates: tuple[Certificate, ...]) -> Fitness:
     can, sentence, remedy = _judged(server, certificates)
     return Fitness(server, can, sentence, remedy, certificates)
 

@@ -153,7 +153,7 @@ def _carry_on(build: Build) -> None:
     )
     if is_overdue or not _is_wanted(build):
         if build.state == State.BUILDING:
-            _on(build, _removed)
+            _do_on_server(build, _removed)
         _end(
             build,
             State.FAILED if is_overdue else State.CANCELLED,
@@ -170,16 +170,16 @@ def _carry_on(build: Build) -> None:
         for old_build in built.select_related("server")[MOST_KEPT - 1 :]:
             if not _is_used(old_build):
                 remove(build=old_build)
-    ended = _on(build, _built)
+    ended = _do_on_server(build, _built)
     if ended is None:
         return
     if not ended.is_done:
-        _on(build, _removed)
+        _do_on_server(build, _removed)
         _end(build, State.FAILED, ended.code, log=ended.log)
     elif _registered(build):
         _end(build, State.DONE)
     else:
-        _on(build, _removed)
+        _do_on_server(build, _removed)
         _end(build, State.FAILED, "not_usable")
 
 
@@ -210,7 +210,7 @@ def _begin(build: Build) -> bool:
     return True
 
 
-def _on(
+def _do_on_server(
     build: Build, act: Callable[[Host, BaseDir, Build], Coroutine[Any, Any, Found]]
 ) -> Found:
     """Do something on the build's server. Raises TargetProblem and what `readable_way` raises."""
@@ -264,7 +264,7 @@ def _is_used(build: Build) -> bool:
 
 def remove(*, build: Build) -> None:
     """Remove an installation that was built. Raises TargetProblem."""
-    _on(build, _removed)
+    _do_on_server(build, _removed)
     Installation.objects.filter(server=build.server_id, bindir=build.bindir).update(
         removed_at=timezone.now()
     )

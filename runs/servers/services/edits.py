@@ -38,7 +38,7 @@ class Edit:
 
 def stored(to: Edit, *, server: Server) -> dict[str, Any]:
     """An edit as JSON, with what the server is like when it is asked for; for `restored`."""
-    return {**_as_json(to), _WAS: _as_json(_present(server))}
+    return {**_describe(to), _WAS: _describe(_present(server))}
 
 
 def restored(stored: dict[str, Any], *, server: Server) -> Edit:
@@ -46,7 +46,7 @@ def restored(stored: dict[str, Any], *, server: Server) -> Edit:
 
     What somebody has changed after it was asked for stays as they left it.
     """
-    now = _as_json(_present(server))
+    now = _describe(_present(server))
     wanted_fields = {name: value for name, value in stored.items() if name != _WAS}
     was = stored.get(_WAS, now)
     later = {name: now[name] for name in wanted_fields if now[name] != was[name]}
@@ -62,7 +62,7 @@ def _present(server: Server) -> Edit:
     return Edit(**{name: getattr(server, name) for name in Edit.__dataclass_fields__})
 
 
-def _as_json(edit: Edit) -> dict[str, Any]:
+def _describe(edit: Edit) -> dict[str, Any]:
     keys = {"ssh_key": edit.ssh_key.pk, "jump": edit.jump.pk if edit.jump else None}
     return {**vars(edit), **keys}
 

@@ -204,10 +204,10 @@ def of_design(
         return preflight
     if not tries_scripts:
         return replace(preflight, untried=tuple(own_versions))
-    return _with_trials(preflight, design, list(own_versions.values()), before_trial)
+    return _add_trials(preflight, design, list(own_versions.values()), before_trial)
 
 
-def _with_trials(
+def _add_trials(
     preflight: Preflight,
     design: Design,
     own_versions: Sequence[WorkloadVersion],
@@ -227,12 +227,12 @@ def _with_trials(
     for version in own_versions:
         if before_trial is not None:
             before_trial()
-        findings += _of_trial(server_part.server, oldest, version)
+        findings += _trial_findings(server_part.server, oldest, version)
     seconds = preflight.seconds + time.monotonic() - began
     return replace(preflight, findings=_each_once(findings), seconds=seconds)
 
 
-def _of_trial(
+def _trial_findings(
     server: Server, installation: Installation, version: WorkloadVersion
 ) -> Iterator[Finding]:
     content = workloads.content_of(version)
@@ -262,7 +262,7 @@ def _fly(questions: Sequence[_Question], design: Design | None) -> Preflight:
     answers = async_to_sync(_answers)(login_ways, questions, instance)
     for question, server_answer in zip(questions, answers, strict=True):
         if isinstance(server_answer, Target):
-            findings += _of_answer(question, server_answer)
+            findings += _answer_findings(question, server_answer)
         else:
             service_error = logins.refused(server_answer)
             findings.append(
@@ -280,7 +280,7 @@ def _fly(questions: Sequence[_Question], design: Design | None) -> Preflight:
     )
 
 
-def _of_answer(question: _Question, target: Target) -> Iterator[Finding]:
+def _answer_findings(question: _Question, target: Target) -> Iterator[Finding]:
     server, design = question.server, question.design
     treatment = design.draft.treatment if design else None
     if treatment and question.reaches:
@@ -297,10 +297,10 @@ def _of_answer(question: _Question, target: Target) -> Iterator[Finding]:
     yield from machine_findings.of_machine(
         server, target, privileges=privileges, needed=needed
     )
-    yield from _of_needs(question, target)
+    yield from _need_findings(question, target)
     problems: list[Problem] = []
     if design and question.part is not None:
-        problems += _of_treatment(server, target, design.draft)
+        problems += _treatment_problems(server, target, design.draft)
     if design and server in topologies.pooling_servers(design.draft):
         problems += treatments.arrangement_problems(design.draft, target)
     for problem in problems:
@@ -344,7 +344,7 @@ def _programs(
             yield error(server, "installation_changed", message % words, inspect)
 
 
-def _of_needs(question: _Question, target: Target) -> Iterator[Finding]:
+def _need_findings(question: _Question, target: Target) -> Iterator[Finding]:
     server, needed = question.server, LEAST_FREE_BYTES
     if question.design is not None and question.part is not None:
         needed = question.design.needed_bytes(question.part) or needed
@@ -376,7 +376,9 @@ def _kept_bytes(server: Server) -> int:
     return total or 0
 
 
-def _of_treatment(server: Server, target: Target, draft: Draft) -> Iterator[Problem]:
+def _treatment_problems(
+    server: Server, target: Target, draft: Draft
+) -> Iterator[Problem]:
     """What the campaign needs and the machine lacks; without it no run could start."""
     treatment = draft.treatment
     if draft.generators:  # then no pgbench runs here

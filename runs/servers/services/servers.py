@@ -117,15 +117,15 @@ def delete(*, server: Server) -> None:
     details = described(server)
     try:
         if server.schedules.exists() or server.bisections.exists():
-            raise _in_use(server)
+            raise _refuse_in_use(server)
         Topology.objects.filter(slug=_single(server)).delete()
         server.delete()
     except ProtectedError as error:
-        raise _in_use(server) from error
+        raise _refuse_in_use(server) from error
     audit.record("server_deleted", server, before=details)
 
 
-def _in_use(server: Server) -> ServiceError:
+def _refuse_in_use(server: Server) -> ServiceError:
     message = _("Runs, campaigns, schedules or bisections need %(server)s.")
     remedy = _("Edit it instead of deleting it.")
     return ServiceError(

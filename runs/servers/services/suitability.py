@@ -34,10 +34,10 @@ def problems(design: Design) -> list[Problem]:
     for problem in _strangers(draft):
         servers_of[problem] = list(draft.servers)
     for server_part in design.parts:
-        for problem in _of_part(server_part, design):
+        for problem in _part_problems(server_part, design):
             if server_part.server not in servers_of[problem]:
                 servers_of[problem].append(server_part.server)
-    return [_with_servers(problem, on, draft) for problem, on in servers_of.items()]
+    return [_add_servers(problem, on, draft) for problem, on in servers_of.items()]
 
 
 def notes(design: Design) -> Iterator[str]:
@@ -73,7 +73,7 @@ def notes(design: Design) -> Iterator[str]:
             ) % {"servers": ", ".join(names), "address": address}
 
 
-def _of_part(server_part: Part, design: Design) -> Iterator[Problem]:
+def _part_problems(server_part: Part, design: Design) -> Iterator[Problem]:
     yield from _server_problems(server_part, design.draft)
     yield from _refusals(server_part, design.scenario)
     yield from _initdb_problems(server_part, design)
@@ -83,7 +83,7 @@ def _of_part(server_part: Part, design: Design) -> Iterator[Problem]:
     yield from _disk_problems(server_part, design)
 
 
-def _with_servers(problem: Problem, on: Sequence[Server], draft: Draft) -> Problem:
+def _add_servers(problem: Problem, on: Sequence[Server], draft: Draft) -> Problem:
     """Adds the names of the servers to a problem that only some have, unless it names them."""
     names = ", ".join(server.name for server in on)
     if len(on) == len(draft.servers) or names in problem.message:

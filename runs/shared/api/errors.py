@@ -153,13 +153,13 @@ STATUSES = {
 def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Answer an exception; None lets an unforeseen one go on to Django, which logs it."""
     if isinstance(exc, ServiceError):
-        return _of_service(exc)
+        return _answer_service_error(exc)
     if isinstance(exc, Refused):
-        return _of_document(exc)
+        return _answer_refused(exc)
     if isinstance(exc, RequestDataTooBig):
         exc = TooLarge()
     if code := statement_limits.problem(exc):
-        return _without_database(code)
+        return _answer_without_database(code)
     response = exception_handler(exc, context)
     if response is None:
         return None
@@ -172,13 +172,15 @@ def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
         faults = list(_faults(exc.detail, prefix))
         body = problem(response.status_code, "invalid", _summary(faults), faults)
     else:
-        body = problem(response.status_code, _code(exc), str(exc.detail), _of_body(exc))
+        body = problem(
+            response.status_code, _code(exc), str(exc.detail), _body_faults(exc)
+        )
     response.data = body
     response.content_type = MEDIA_TYPE
     return response
 
 
-def _of_service(error: ServiceError) -> Response:
+def _answer_service_error(error: ServiceError) -> Response:
     """422 where one input is at fault, 409 where the state of things forbids it."""
     status = HTTPStatus.UNPROCESSABLE_ENTITY if error.field else HTTPStatus.CONFLICT
     fault = {"pointer": f"/{error.field}", "code": error.code, "message": error.message}
@@ -223,7 +225,7 @@ _WITHOUT_DATABASE = {
 }
 
 
-def _without_database(code: str) -> Response:
+def _answer_without_database(code: str) -> Response:
     """503: the database was asked for too much or by too many, or cannot answer."""
     message, remedy = map(str, _WITHOUT_DATABASE[code])
     body = problem(HTTPStatus.SERVICE_UNAVAILABLE, code, message) | {"remedy": remedy}
@@ -231,7 +233,7 @@ def _without_database(code: str) -> Response:
     return Response(body, status=503, headers=again, content_type=MEDIA_TYPE)
 
 
-def _of_document(refused: Refused) -> Response:
+def _answer_refused(refused: Refused) -> Response:
     """Every fault of a request; if there is only one, its message is the summary."""
     faults = [
         {name: text for name, text in vars(fault).items() if text}
@@ -272,7 +274,7 @@ def problem(
     return body
 
 
-def _of_body(exc: exceptions.APIException) -> list[Fault]:
+def _body_faults(exc: exceptions.APIException) -> list[Fault]:
     """What is wrong with a body that cannot be read: the place is all of it, or a header."""
     if isinstance(exc, exceptions.UnsupportedMediaType):
         pointer = "/Content-Type"
@@ -301,17 +303,19 @@ def _faults(detail: Any, pointer: str) -> Iterator[Fault]:
     """Every fault in the framework's nest of dicts and lists, with the path that leads to it."""
     if isinstance(detail, dict):
         for name, inner in detail.items():
-            yield from _faults(inner, _below(pointer, name))
+            yield from _faults(inner, _step_down(pointer, name))
     elif isinstance(detail, list):
         for index, inner in enumerate(detail):
             is_nested = isinstance(inner, dict | list)
-            yield from _faults(inner, _below(pointer, index) if is_nested else pointer)
+            yield from _faults(
+                inner, _step_down(pointer, index) if is_nested else pointer
+            )
     else:
         code = getattr(detail, "code", None) or "invalid"
         yield {"pointer": pointer, "code": code, "message": str(detail)}
 
 
-def _below(pointer: str, name: object) -> str:
+def _step_down(pointer: str, name: object) -> str:
     """The path one step down. A fault of the object itself (`non_field_errors`) stays there."""
     if name == "non_field_errors":
         return pointer

@@ -292,11 +292,11 @@ def _measurements(report: dict[str, Any]) -> Iterator[MetricValue]:
             else f"job {job_number} {(words(job.get('jobname')) or '')[:20]} "
         )
         for direction in _BANDWIDTHS:
-            yield from _of_direction(prefix, direction, part(job, direction))
+            yield from _direction_values(prefix, direction, part(job, direction))
         yield from _latency(f"{prefix}sync", part(job, "sync"), "lat")
 
 
-def _of_direction(
+def _direction_values(
     prefix: str, direction: str, values: dict[str, Any]
 ) -> Iterator[MetricValue]:
     if not number(values.get("iops")):

@@ -260,11 +260,13 @@ def _measurements(report: Report) -> Iterator[MetricValue]:
         if operation.endswith(_ERROR_SUFFIX):
             errors += values["count"]
         else:
-            yield from _of_operation(operation, values)
+            yield from _operation_values(operation, values)
     yield from known_metrics.ERRORS.of(errors)
 
 
-def _of_operation(operation: str, values: dict[str, float]) -> Iterator[MetricValue]:
+def _operation_values(
+    operation: str, values: dict[str, float]
+) -> Iterator[MetricValue]:
     for metric, column in (
         (known_metrics.TRANSACTIONS, "count"),
         (known_metrics.TPM, "tpm"),

@@ -53,7 +53,7 @@ _RATES = {
 
 
 def _read(document: Any) -> Reading:
-    rows_by_name = _by_name(document)
+    rows_by_name = _group_by_name(document)
     runs = {
         name: rows_of_name
         for name, rows_of_name in rows_by_name.items()
@@ -74,7 +74,7 @@ def _is_one(document: Any) -> bool:
     return is_listed and "num_cpus" in part(document, "context")
 
 
-def _by_name(document: Any) -> dict[str, list[dict[str, Any]]]:
+def _group_by_name(document: Any) -> dict[str, list[dict[str, Any]]]:
     """The iterations of each benchmark; of aggregates alone the median, to 1.1 the mean."""
     kinds: dict[str, dict[str, list[dict[str, Any]]]] = {
         "mean": {},
@@ -127,7 +127,7 @@ def _reasons(
 def _values(runs: dict[str, list[dict[str, Any]]]) -> Iterator[MetricValue]:
     marked_names = marked(runs)
     for name, rows_of_name in runs.items():
-        metric_of = partial(_of, name, is_marked=name in marked_names)
+        metric_of = partial(_median_values, name, is_marked=name in marked_names)
         for field, metric in _TIMES.items():
             yield from metric_of(metric, [_ms(row, field) for row in rows_of_name])
         for field, metric in {**_RATES, **_counters(rows_of_name)}.items():
@@ -136,7 +136,7 @@ def _values(runs: dict[str, list[dict[str, Any]]]) -> Iterator[MetricValue]:
             )
 
 
-def _of(
+def _median_values(
     name: str, metric: Metric, values: list[float | None], *, is_marked: bool
 ) -> tuple[MetricValue, ...]:
     known_values = [value for value in values if value is not None]

@@ -51,7 +51,9 @@ def read(text: str) -> HostReading:
     Raises UnreadableOutput `not_iostat_output`.
     """
     is_json = text.lstrip().startswith("{")
-    reports = list(_of_json(text) if is_json else _of_text(text)) or list(_of_bsd(text))
+    reports = list(_read_json(text) if is_json else _read_text(text)) or list(
+        _read_bsd(text)
+    )
     if not reports:
         raise UnreadableOutput(
             "not_iostat_output",
@@ -63,7 +65,7 @@ def read(text: str) -> HostReading:
     )
 
 
-def _of_json(text: str) -> Iterator[Row]:
+def _read_json(text: str) -> Iterator[Row]:
     try:
         document: Any = foreign_json.loads(text)
     except ValueError:
@@ -76,7 +78,7 @@ def _of_json(text: str) -> Iterator[Row]:
             yield row
 
 
-def _of_text(text: str) -> Iterator[Row]:
+def _read_text(text: str) -> Iterator[Row]:
     """Each report begins with the line of the processors, or, with -d, of the devices."""
     row: Row = {}
     header: list[str] = []
@@ -115,7 +117,7 @@ def _plain(cell: str) -> str:
 _BSD = {"us": "cpu_user", "ni": "cpu_user", "sy": "cpu_system", "in": "cpu_system"}
 
 
-def _of_bsd(text: str) -> Iterator[Row]:
+def _read_bsd(text: str) -> Iterator[Row]:
     """A line a sample, below a line of devices and one of columns: KB/t tps MB/s for each disk."""
     devices: list[str] = []
     header: list[str] = []

@@ -101,7 +101,7 @@ def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
         for script in result.scripts:
             yield from _figures(script, f"script {script.number}")
     for number, statement in enumerate(result.statements, start=1):
-        yield from _of_statement(number, statement)
+        yield from _statement_values(number, statement)
 
 
 def _figures(
@@ -124,7 +124,7 @@ def _figures(
         yield from (metric.part(part_name) if part_name else metric).of(value)
 
 
-def _of_statement(number: int, statement: StatementResult) -> Iterator[MetricValue]:
+def _statement_values(number: int, statement: StatementResult) -> Iterator[MetricValue]:
     full_name = f"statement_{statement.script}_{number}_{slug(statement.text)}"
     name, text = full_name[:_LONGEST_STATEMENT_NAME].strip("_"), statement.text[:150]
     # Failures and retries of the complete run have a direction; these say where they come from.

@@ -139,9 +139,9 @@ def read_logs(files: Mapping[str, bytes], result: PgbenchResult) -> LogReading:
         if kind is None and files[name].strip()
     )
     if of_transactions:
-        reading = _of_transactions(read_transaction_log(of_transactions), result)
+        reading = _read_transactions(read_transaction_log(of_transactions), result)
     elif aggregated:
-        reading = _of_intervals(read_aggregated_log(aggregated), result)
+        reading = _read_intervals(read_aggregated_log(aggregated), result)
     else:
         reading = LogReading()
     return replace(reading, notes=strange + reading.notes)
@@ -156,7 +156,7 @@ def _kind(content: bytes) -> str | None:
     return None
 
 
-def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
+def _read_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
     measurements = [
         value
         for percent in PERCENTILES
@@ -178,7 +178,7 @@ def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
     return LogReading(
         bool(log.lines),
         tuple(measurements),
-        () if differs else _per_second(log),
+        () if differs else _sum_by_second(log),
         (differs,) if differs else (),
         unknown_lines=tuple(log.unknown_lines),
     )
@@ -213,7 +213,7 @@ def _difference(log: TransactionLog, result: PgbenchResult) -> Reason | None:
     )
 
 
-def _per_second(log: TransactionLog) -> tuple[SeriesData, ...]:
+def _sum_by_second(log: TransactionLog) -> tuple[SeriesData, ...]:
     counts = log.per_second.transactions[: log.whole_seconds].tolist()
     sums = log.per_second.latency_sum[: log.whole_seconds].tolist()
     latencies = tuple(
@@ -235,7 +235,7 @@ def _per_second(log: TransactionLog) -> tuple[SeriesData, ...]:
     )
 
 
-def _of_intervals(log: AggregatedLog, result: PgbenchResult) -> LogReading:
+def _read_intervals(log: AggregatedLog, result: PgbenchResult) -> LogReading:
     missing = result.threads is None or log.writers != result.threads
     text = _(
         "The logs are those of %(number)s threads, the run had %(all)s: their rates were left out."

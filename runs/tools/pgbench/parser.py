@@ -63,18 +63,18 @@ def find_problems(
 ) -> tuple[Problem, ...]:
     """Return everything that is wrong, the causes first."""
     problems = [
-        *_in_messages(settings, messages),
-        *_in_exit_status(exit_status, messages),
-        *_in_output(figures, summary, messages, exit_status),
+        *_message_problems(settings, messages),
+        *_status_problems(exit_status, messages),
+        *_output_problems(figures, summary, messages, exit_status),
         *_against_expected(settings, expected),
-        *_in_transactions(settings, figures),
-        *_in_time(settings, figures, expected),
-        *_in_latency(settings, figures),
+        *_transaction_problems(settings, figures),
+        *_time_problems(settings, figures, expected),
+        *_latency_problems(settings, figures),
     ]
     return tuple(problems)
 
 
-def _in_messages(settings: Settings, messages: Messages) -> Iterator[Problem]:
+def _message_problems(settings: Settings, messages: Messages) -> Iterator[Problem]:
     if messages.aborts:
         died = _("%(number)s of %(all)s clients aborted; the first message: %(said)s")
         if not settings.clients:
@@ -86,7 +86,7 @@ def _in_messages(settings: Settings, messages: Messages) -> Iterator[Problem]:
     elif messages.run_aborted:
         yield Problem("run_aborted", _("The tool said that the run was aborted."))
     if messages.connection_failures:
-        reason = _with_reason(messages.connection_failures[0], messages)
+        reason = _add_reason(messages.connection_failures[0], messages)
         yield Problem(
             "connection_failed", _("A connection failed: %(said)s"), said=reason
         )
@@ -94,7 +94,7 @@ def _in_messages(settings: Settings, messages: Messages) -> Iterator[Problem]:
         yield _tool_error(messages.errors[0])
 
 
-def _with_reason(failure: str, messages: Messages) -> str:
+def _add_reason(failure: str, messages: Messages) -> str:
     """Join a failure with the server's reason, which to 12 is on the next line."""
     reason = next(
         (error for error in messages.errors if error.startswith("FATAL")), None
@@ -111,7 +111,7 @@ def _tool_error(message: str) -> Problem:
     return Problem("tool_error", _("The tool reported: %(said)s"), said=message)
 
 
-def _in_exit_status(exit_status: int | None, messages: Messages) -> Iterator[Problem]:
+def _status_problems(exit_status: int | None, messages: Messages) -> Iterator[Problem]:
     if not exit_status:
         return
     signal = -exit_status if exit_status < 0 else exit_status - 128
@@ -129,7 +129,7 @@ def _in_exit_status(exit_status: int | None, messages: Messages) -> Iterator[Pro
         yield Problem("exit_status", text, status=exit_status)
 
 
-def _in_output(
+def _output_problems(
     figures: Figures, summary: Summary, messages: Messages, exit_status: int | None
 ) -> Iterator[Problem]:
     if summary.repeated:
@@ -191,7 +191,7 @@ def _if_other(
         yield Problem(code, text, found=f"{actual:g}", wanted=f"{expected:g}")
 
 
-def _in_transactions(settings: Settings, figures: Figures) -> Iterator[Problem]:
+def _transaction_problems(settings: Settings, figures: Figures) -> Iterator[Problem]:
     requested, processed = (
         settings.transactions_requested,
         figures.transactions_processed,
@@ -206,7 +206,7 @@ def _in_transactions(settings: Settings, figures: Figures) -> Iterator[Problem]:
         )
 
 
-def _in_time(
+def _time_problems(
     settings: Settings, figures: Figures, expected: Expected
 ) -> Iterator[Problem]:
     duration = (
@@ -230,7 +230,7 @@ def _in_time(
         yield Problem("overran", message, note=True, seconds=took, wanted=duration_text)
 
 
-def _in_latency(settings: Settings, figures: Figures) -> Iterator[Problem]:
+def _latency_problems(settings: Settings, figures: Figures) -> Iterator[Problem]:
     """Without a rate, whose lag counts, a client's transactions cannot overlap."""
     clients, latency = settings.clients, figures.latency_average_ms
     tps = figures.tps_including_connections or figures.tps
@@ -268,7 +268,7 @@ def _early_end_allowed(settings: Settings, figures: Figures) -> float:
 
 def correct(figures: Figures, summary: Summary) -> Figures:
     """Return the figures with the faults of the tool's version put right."""
-    figures = _without_commands_that_never_ran(figures)
+    figures = _exclude_idle_commands(figures)
     if not figures.skipped or figures.transactions_processed is None:
         return figures
     if summary.spreads_lag_over_skipped:
@@ -318,7 +318,7 @@ def _times(figure: float | None, share: float) -> float | None:
     return None if figure is None else figure * share
 
 
-def _without_commands_that_never_ran(figures: Figures) -> Figures:
+def _exclude_idle_commands(figures: Figures) -> Figures:
     """Forget the 0.000 ms that most versions print for the commands of a script of weight 0."""
     idle = {
         script.number

@@ -62,7 +62,7 @@ def check(
     allows_shell: bool = False,
 ) -> list[Fault]:
     """Everything that is wrong with the scripts of one workload; of a line each fault once."""
-    faults = list(_as_a_whole(scripts, variables))
+    faults = list(_check_whole(scripts, variables))
     for script in scripts:
         if not 1 <= script.weight <= MOST_WEIGHT:
             faults.append(Fault(script.name, 0, "bad_weight", str(script.weight)))
@@ -75,7 +75,7 @@ def check(
     return list(dict.fromkeys(faults))
 
 
-def _as_a_whole(
+def _check_whole(
     scripts: Sequence[GivenScript], variables: Mapping[str, str]
 ) -> Iterator[Fault]:
     if not scripts:

@@ -32,7 +32,7 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
     """
     if not text.lstrip().startswith("{"):
         try:
-            return sysstat_tables.read(NAME, _of_sadf(text), _of_table)
+            return sysstat_tables.read(NAME, _convert_sadf(text), _table_values)
         except UnreadableOutput:
             raise _unreadable() from None
     wanted_cpus = {str(number) for number in cpus} or {"all", "-1"}
@@ -44,7 +44,7 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
     return of_samples(NAME, seconds, [row for _time, _interval, row in samples])
 
 
-def _of_table(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
+def _table_values(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
     plain = {_plain(name): value.replace(",", ".") for name, value in cells.items()}
     if cells.get("CPU", "all") in {"all", "-1"}:  # macOS has no such column
         yield from processor(plain)
@@ -54,14 +54,14 @@ def _of_table(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
         KIB_PER_MIB,
     )
     yield from _named(plain, (("run_queue", "runq-sz"),))
-    yield from _of_device(plain)
+    yield from _device_values(plain)
 
 
 def _plain(column: str) -> str:
     return column.removesuffix("/s").strip("%")
 
 
-def _of_sadf(text: str) -> str:
+def _convert_sadf(text: str) -> str:
     """The lines of `sadf -d` and `sadf -p` as sar has them, each with its heading."""
     lines: list[str] = []
     names: list[str] = []
@@ -100,7 +100,7 @@ _OF_DEVICES = (
 )
 
 
-def _of_device(device_row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _device_values(device_row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """What a device did, by the first of its columns that is there."""
     for name, kind, columns in _OF_DEVICES:
         device = next((str(device_row[key]) for key in kind if key in device_row), None)
@@ -164,7 +164,7 @@ def _values(
     )
     yield from _named(part(sample, "queue"), (("run_queue", "runq-sz"),))
     for device in (*rows(sample, "disk"), *rows(part(sample, "network"), "net-dev")):
-        yield from _of_device(device)
+        yield from _device_values(device)
 
 
 def _named(

@@ -35,7 +35,7 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
     Raises UnreadableOutput `not_vmstat_output`.
     """
     if page := _MACH.search(text):
-        return _of_macos(text, int(page["bytes"]), interval_s)
+        return _read_macos(text, int(page["bytes"]), interval_s)
     # A last line without its newline may have been cut in the middle of a number.
     lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
     samples = list(_samples(lines))
@@ -51,7 +51,7 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
     )
 
 
-def _of_macos(text: str, page: int, interval_s: float) -> HostReading:
+def _read_macos(text: str, page: int, interval_s: float) -> HostReading:
     """`vm_stat 1`: its headings come again every 20 lines, with what was counted since the start.
 
     Pages that are free, and those of files; the first line is of the moment, too.

@@ -206,7 +206,7 @@ class _Door(QueryDoor):
     ) -> Response:
         key = request.headers.get(KEY)
         if key is None:
-            return _of(store())
+            return _respond(store())
         if (
             not key.strip()
             or len(key) > limits.LONGEST_IDEMPOTENCY_KEY
@@ -223,7 +223,7 @@ class _Door(QueryDoor):
             work=store,
         )
         if not is_replay:
-            return _of(answer_body)
+            return _respond(answer_body)
         return Response(answer_body, headers={"Idempotent-Replayed": "true"})
 
 
@@ -276,7 +276,7 @@ class BatchDoor(_Door):
         return self._answer(request, sent, store)
 
 
-def _of(answer_body: Answer) -> Response:
+def _respond(answer_body: Answer) -> Response:
     """201, or 200 where nothing is new."""
     runs = answer_body.get("runs", [answer_body])
     is_new = any(not run["stored_before"] for run in runs)

@@ -95,14 +95,14 @@ def ask(runs: Sequence[GivenRun], project: Project) -> Known:
 
     Takes keys for what may be new; call it in the transaction that stores the runs.
     """
-    runs = [_in_project(run, project) for run in runs]
+    runs = [_name_in_project(run, project) for run in runs]
     named_runs = with_external_ids(runs)
     answers = database.ask(_statements(named_runs, project))
     sha_of, ambiguous_shas = _other_shas(answers.get("revisions", []), project)
     slug_of = _other_slugs(runs, answers["cells"], project)
     if slug_of or sha_of:
         named_runs = with_external_ids([_renamed(run, slug_of, sha_of) for run in runs])
-        answers |= database.ask(_of_names(named_runs, project))
+        answers |= database.ask(_name_statements(named_runs, project))
     campaigns = _campaigns(answers["cells"])
     metrics = {row["name"]: KnownMetric(**row) for row in answers["metrics"]}
     runs_of_name = {
@@ -180,7 +180,7 @@ def with_external_ids(runs: Sequence[GivenRun]) -> list[GivenRun]:
 # The first statement.
 
 
-def _in_project(run: GivenRun, project: Project) -> GivenRun:
+def _name_in_project(run: GivenRun, project: Project) -> GivenRun:
     """The run with the slug that a new campaign of its name has in this project."""
     if run.uploaded_as:
         return run
@@ -191,7 +191,7 @@ def _in_project(run: GivenRun, project: Project) -> GivenRun:
 
 
 def _statements(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
-    statements = _of_names(runs, project)
+    statements = _name_statements(runs, project)
     if hardware := {
         run.hardware.identity: run.hardware for run in runs if run.hardware
     }:
@@ -218,7 +218,9 @@ def _statements(runs: Sequence[GivenRun], project: Project) -> dict[str, Stateme
     return statements
 
 
-def _of_names(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
+def _name_statements(
+    runs: Sequence[GivenRun], project: Project
+) -> dict[str, Statement]:
     """What depends on the names of campaigns and commits."""
     statements = {"cells": _cells_and_campaigns(runs)}
     if shas := {run.revision.sha for run in runs if run.revision}:

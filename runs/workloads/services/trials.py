@@ -117,12 +117,12 @@ def _failures(
     base = BaseDir(server.base_dir, logins.instance_name())
     try:
         login_way = logins.way_to(server)
-        return async_to_sync(_on)(login_way, base, programs, content, server.name)
+        return async_to_sync(_try_on)(login_way, base, programs, content, server.name)
     except TargetProblem as problem:
         raise logins.refused(problem) from problem
 
 
-async def _on(
+async def _try_on(
     login_way: logins.Way,
     base: BaseDir,
     programs: Programs,

@@ -173,7 +173,7 @@ def test_a_generator_that_is_away_is_looked_at_again_while_a_run_waits_for_it():
     database, generator, _unneeded = make_server(), make_server(), make_server()
     make_run(database, generator)
     Server.objects.exclude(pk=database.pk).update(state=Server.State.UNREACHABLE)
-    assert supervision._with_work() == {database.pk, generator.pk}
+    assert supervision._servers_with_work() == {database.pk, generator.pk}
 
 
 @pytest.mark.django_db
@@ -199,7 +199,7 @@ def test_a_new_run_waits_for_the_sweep_of_its_machines_and_a_lost_one_does_not(p
     to_sweep = Server.objects.filter(pk=machines[place].pk)
     to_sweep.update(needs_sweep=True)
     assert leases.claim(server_id=run.server_id, holder="a") is None
-    assert machines[place].pk in supervision._with_work()
+    assert machines[place].pk in supervision._servers_with_work()
     to_sweep.update(needs_sweep=False)
     lost(run)
     to_sweep.update(needs_sweep=True)

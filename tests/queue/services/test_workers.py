@@ -270,12 +270,12 @@ def test_what_has_ended_is_not_paused_and_what_goes_on_not_resumed(server):
 
 def test_the_supervisor_wakes_nobody_for_what_must_wait(server):
     campaign = queued(server)
-    assert supervision._with_work() == {server.pk}
+    assert supervision._servers_with_work() == {server.pk}
     campaigns.pause(campaign=campaign)
-    assert supervision._with_work() == set()
+    assert supervision._servers_with_work() == set()
     campaigns.resume(campaign=campaign)
     maintenance.begin(server=server, reason="new disks")
-    assert supervision._with_work() == set()
+    assert supervision._servers_with_work() == set()
 
 
 def test_no_run_begins_on_a_server_that_is_maintained(server):

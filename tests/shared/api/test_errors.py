@@ -206,7 +206,7 @@ def test_a_statement_that_takes_too_long_is_ended_and_the_answer_says_what_to_do
     def slow(rows, _to):
         return rows.extra(where=["pg_sleep(0.5) IS NOT NULL"])
 
-    monkeypatch.setattr(projects, "_without", slow)
+    monkeypatch.setattr(projects, "_exclude", slow)
     monkeypatch.setattr(projects, "parts", lambda rows, to: [slow(rows, to)])
     monkeypatch.setattr(statement_limits, "READ", 0.1)
     monkeypatch.setattr(statement_limits, "PAGE", 0.1)

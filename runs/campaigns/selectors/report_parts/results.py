@@ -114,7 +114,7 @@ def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
     caption = _(
         "%(metric)s: value that is compared, least to greatest, number of runs"
     ) % {"metric": metric_title(metric)}
-    caption = _of_first(caption, len(grid.rows), grid.total)
+    caption = _shortened_caption(caption, len(grid.rows), grid.total)
     return Table(
         caption, (_("Condition"), *heads), rows, frozenset(range(1, len(heads) + 1))
     )
@@ -134,7 +134,7 @@ def _cell(cell: GridCell | None) -> str:
     return f"{value} ({least}–{greatest}, n={summary.n}) {mark}".rstrip()
 
 
-def _of_first(caption: str, number_shown: int, total: int) -> str:
+def _shortened_caption(caption: str, number_shown: int, total: int) -> str:
     """The caption, which says where a table has only the first of its rows."""
     if number_shown == total:
         return caption
@@ -220,7 +220,9 @@ def _ratio_table(
     text = _(
         "Ratios of %(metric)s; base and head are the values of the tables and the chart"
     )
-    caption = _of_first(text % {"metric": metric_label(metric)}, len(cells), len(rows))
+    caption = _shortened_caption(
+        text % {"metric": metric_label(metric)}, len(cells), len(rows)
+    )
     return Table(caption, heads, cells, frozenset((2, 3, 4, 5)))
 
 

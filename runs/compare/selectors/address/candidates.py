@@ -147,10 +147,10 @@ def _says(word: str) -> Q:
     of_revision = Cell.objects.filter(revision__sha__startswith=word).order_by()
     return (
         texts
-        | _of_version(word)
+        | _version_filter(word)
         | Q(pk__in=of_revision.values("campaign"))
-        | _on_hardware(word)
-        | _in_environment(word)
+        | _hardware_filter(word)
+        | _environment_filter(word)
     )
 
 
@@ -158,23 +158,23 @@ def _filtered(
     campaigns: QuerySet[Campaign], filters: CandidateFilters
 ) -> QuerySet[Campaign]:
     if filters.version:
-        campaigns = campaigns.filter(_of_version(filters.version))
+        campaigns = campaigns.filter(_version_filter(filters.version))
     if filters.os:
-        campaigns = campaigns.filter(_in_environment(filters.os))
+        campaigns = campaigns.filter(_environment_filter(filters.os))
     if filters.hardware:
-        campaigns = campaigns.filter(_on_machines(filters.hardware))
+        campaigns = campaigns.filter(_machine_filter(filters.hardware))
     if filters.topology:
         campaigns = campaigns.filter(topology__kind=filters.topology)
     return campaigns.filter(origin=filters.origin) if filters.origin else campaigns
 
 
-def _of_version(word: str) -> Q:
+def _version_filter(word: str) -> Q:
     cells = Cell.objects.filter(versions.matching(word)).order_by()
     return Q(pk__in=cells.values("campaign"))
 
 
-def _on_hardware(word: str) -> Q:
-    return _with_runs(hardware__in=_named(word))
+def _hardware_filter(word: str) -> Q:
+    return _runs_filter(hardware__in=_named(word))
 
 
 def _named(word: str) -> QuerySet[HardwareProfile]:
@@ -182,26 +182,26 @@ def _named(word: str) -> QuerySet[HardwareProfile]:
     return HardwareProfile.objects.filter(has_name).order_by()
 
 
-def _on_machines(word: str) -> Q:
-    """As _on_hardware, by the keys of the machines, and where these have few runs by the campaigns
-    of those: else one is looked for in every campaign. Two queries.
+def _machine_filter(word: str) -> Q:
+    """As _hardware_filter, by the keys of the machines, and where these have few runs by the
+    campaigns of those: else one is looked for in every campaign. Two queries.
     """
     keys = list(_named(word).values_list("pk", flat=True)[: MOST_MACHINES + 1])
     if len(keys) > MOST_MACHINES:
-        return _on_hardware(word)
+        return _hardware_filter(word)
     runs = Run.objects.filter(hardware__in=keys).order_by()
     campaign_keys = runs.values_list("campaign", flat=True)[: MOST_RUNS + 1]
     few = set(campaign_keys) if len(campaign_keys) <= MOST_RUNS else None
-    return _with_runs(hardware__in=keys) if few is None else Q(pk__in=few)
+    return _runs_filter(hardware__in=keys) if few is None else Q(pk__in=few)
 
 
-def _in_environment(word: str) -> Q:
-    return _with_runs(
+def _environment_filter(word: str) -> Q:
+    return _runs_filter(
         environment__in=Environment.objects.filter(os_name__icontains=word).order_by()
     )
 
 
-def _with_runs(**condition_rows: QuerySet[Any] | list[int]) -> Q:
+def _runs_filter(**condition_rows: QuerySet[Any] | list[int]) -> Q:
     """Campaigns with a run under these conditions: one index lookup per campaign."""
     return Q(Exists(Run.objects.filter(campaign=OuterRef("pk"), **condition_rows)))
 

@@ -140,7 +140,7 @@ def _both(base: str, head: str, campaign: str, reader: Reader) -> tuple[Side, Si
     within = campaign_of(campaign, reader=reader) if campaign else None
     head_side = _named("head", head, within, reader) if head else _newest(within)
     if not base:
-        return _before(within, head_side), head_side
+        return _side_before(within, head_side), head_side
     if base.startswith("history:"):
         return _history(base, within, head_side), head_side
     names_revision = base.startswith("revision:") and base != "revision:"
@@ -204,7 +204,7 @@ def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Si
         raise NoBaseline(head)
     if not other_cells.exists():
         raise NoBaseline(head)
-    side = _of_revision("base", text, name, within)
+    side = _commit_side("base", text, name, within)
     if side.revision == revision:
         message = _("Base and head are the same commit: name another base.")
         raise BadSide("base", "same_commit", message)
@@ -214,9 +214,9 @@ def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Si
 def _named(parameter: str, text: str, within: Campaign | None, reader: Reader) -> Side:
     kind, _colon, name = text.partition(":")
     if kind == "campaign" and name:
-        return _of_campaign(parameter, text, name, reader)
+        return _campaign_side(parameter, text, name, reader)
     if kind == "run" and name.isascii() and name.isdigit():
-        return _of_run(parameter, text, int(name), reader)
+        return _run_side(parameter, text, int(name), reader)
     if kind != "revision" or not name:
         message = _(
             "“%(text)s” is not campaign:<slug>, revision:<sha or branch>, history:<branch> or "
@@ -226,10 +226,10 @@ def _named(parameter: str, text: str, within: Campaign | None, reader: Reader) -
     if within is None:
         message = _("Revisions belong to a campaign: give campaign=<slug> as well.")
         raise BadSide(parameter, "campaign_missing", message)
-    return _of_revision(parameter, text, name, within)
+    return _commit_side(parameter, text, name, within)
 
 
-def _of_campaign(parameter: str, text: str, name: str, reader: Reader) -> Side:
+def _campaign_side(parameter: str, text: str, name: str, reader: Reader) -> Side:
     try:
         key = series_cells.parse(name)
     except BadSeriesKey as error:
@@ -245,7 +245,7 @@ def _of_campaign(parameter: str, text: str, name: str, reader: Reader) -> Side:
     )
 
 
-def _of_revision(parameter: str, text: str, name: str, within: Campaign) -> Side:
+def _commit_side(parameter: str, text: str, name: str, within: Campaign) -> Side:
     try:
         revision = revisions.named(within, name)
     except UnknownRevision as error:
@@ -270,7 +270,7 @@ def _revision_side(
     return Side(text, within, lambda: cells, revision=revision)
 
 
-def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
+def _run_side(parameter: str, text: str, key: int, reader: Reader) -> Side:
     """The cell of the run: all repeats made under its conditions."""
     visible_runs = projects.visible(Run.objects.all(), to=reader).filter(
         pk=min(key, BigIntegerField.MAX_BIGINT)
@@ -297,7 +297,7 @@ def _newest(within: Campaign | None) -> Side:
     return _revision_side(f"revision:{revision.sha}", revision, within, "head")
 
 
-def _before(within: Campaign | None, head: Side) -> Side:
+def _side_before(within: Campaign | None, head: Side) -> Side:
     within = within or (head.campaign if head.revision else None)
     revision = (
         revisions.before(within, head.revision) if within and head.revision else None

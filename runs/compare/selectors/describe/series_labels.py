@@ -61,8 +61,12 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
     """Everything in which the series differ besides their levels."""
     series = loaded.series
     return (
-        *_of_rows("hardware", ("name", *HARDWARE_FIELDS), series, loaded.hardware),
-        *_of_rows("environment", ENVIRONMENT_FIELDS, series, loaded.environments),
+        *_row_differences(
+            "hardware", ("name", *HARDWARE_FIELDS), series, loaded.hardware
+        ),
+        *_row_differences(
+            "environment", ENVIRONMENT_FIELDS, series, loaded.environments
+        ),
         *_if_differing(
             "software",
             "server",
@@ -74,11 +78,11 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
             (_listed(one_series.runs.tools) for one_series in series),
         ),
         *_setting_differences(loaded),
-        *_of_campaigns(
+        *_campaign_differences(
             "parameters", [one_series.campaign.parameters for one_series in series]
         ),
         # What was done to the machines of some series only: for the others "no" is known.
-        *_of_campaigns(
+        *_campaign_differences(
             "treatment",
             [one_series.campaign.treatment for one_series in series],
             describe=_treatment_text,
@@ -96,7 +100,7 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
     )
 
 
-def _of_rows(
+def _row_differences(
     kind: str,
     names: Iterable[str],
     series: Sequence[Series],
@@ -146,7 +150,7 @@ def _setting_differences(loaded: Loaded) -> list[Difference]:
     return differing
 
 
-def _of_campaigns(
+def _campaign_differences(
     kind: str,
     stored: Sequence[Mapping[str, Any]],
     *,
@@ -256,7 +260,7 @@ def labels(loaded: Loaded, wording: Wording | None = None) -> tuple[str, ...]:
     """
     words = wording or PlainWording()
     texts = [
-        " · ".join(level_texts) for level_texts in _by_levels(loaded.series, words)
+        " · ".join(level_texts) for level_texts in _level_labels(loaded.series, words)
     ]
     for describe in (_operating_system, _hardware, _topology, _title):
         texts = _told_apart(
@@ -290,7 +294,7 @@ def facet(loaded: Loaded, one_series: Series, facet_name: str, words: Wording) -
     return values[facet_name](loaded, one_series) or UNKNOWN
 
 
-def _by_levels(series: Sequence[Series], words: Wording) -> list[list[str]]:
+def _level_labels(series: Sequence[Series], words: Wording) -> list[list[str]]:
     names = list(
         dict.fromkeys(name for one_series in series for name in one_series.levels)
     )

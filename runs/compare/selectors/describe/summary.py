@@ -53,19 +53,19 @@ def summary(
         return ""
     names = {"head": head, "base": base}
     if all(lacks_print(inference) for inference in inferences):
-        return _as_printed(inferences, names, direction)
+        return _summarise_printed(inferences, names, direction)
     measured = [
         row for row in inferences if "not_measured" not in row.reasons
     ] or inferences
     number = max(asked, len(inferences))
-    text = _of_measured(measured, number, names, together)
+    text = _summarise_measured(measured, number, names, together)
     if len(measured) == number:
         return text
     missing = _("No valid runs of both sides in %(missing)d of %(number)d conditions.")
     return f"{text} {missing % {'missing': number - len(measured), 'number': number}}"
 
 
-def _of_measured(
+def _summarise_measured(
     inferences: Sequence[Inference],
     number: int,
     names: dict[str, str],
@@ -74,7 +74,7 @@ def _of_measured(
     rows = by_key((str(inference.verdict), inference) for inference in inferences)
     proven = [verdict for verdict in PROVEN if verdict in rows]
     if not proven:
-        return _between_jobs(rows) or _without_difference(rows, number, names, together)
+        return _summarise_jobs(rows) or _summarise_open(rows, number, names, together)
     (first_size, first_where), *other_parts = [
         _part(rows[verdict], number, together) for verdict in proven
     ]
@@ -272,7 +272,7 @@ def _counted(verdict: str, rows: dict[str, list[Inference]]) -> str:
     }
 
 
-def _between_jobs(rows: dict[str, list[Inference]]) -> str:
+def _summarise_jobs(rows: dict[str, list[Inference]]) -> str:
     """Of conditions that jobs of their own measured on both sides; empty for others."""
     open_ones = [*rows.get("undecided", ()), *rows.get("no_sign", ())]
     if not open_ones or not all(inference.base_jobs for inference in open_ones):
@@ -291,7 +291,7 @@ def _cannot_be_compared(unusable: Sequence[Inference], names: dict[str, str]) ->
     )
 
 
-def _without_difference(
+def _summarise_open(
     rows: dict[str, list[Inference]],
     number: int,
     names: dict[str, str],
@@ -359,7 +359,7 @@ def _is_unusable(inference: Inference) -> bool:
     return inference.verdict == "not_comparable" or TAKEN in inference.reasons
 
 
-def _as_printed(
+def _summarise_printed(
     inferences: Sequence[Inference], names: dict[str, str], direction: Direction
 ) -> str:
     """The ratios that a publication prints; without repeats or their spread nothing is tested."""

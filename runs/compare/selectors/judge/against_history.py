@@ -69,7 +69,7 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     ids.update(cell for cells in history.cells.values() for cell in cells.values())
     runs = stored_cells.of_cells(ids, until=until, without=history.without)
     if history.without:
-        summaries = _without(head, summaries, history.without)
+        summaries = _exclude_machines(head, summaries, history.without)
     known_facts = _Known(
         summaries,
         history,
@@ -164,7 +164,7 @@ def _row(
         inference = Inference("not_comparable", reasons=judged.reasons)
     elif metric.pk in known_facts.counted and cells:
         effect = known_facts.criteria.effect / 100
-        inference = _of_counts(
+        inference = _judge_counts(
             metric, cells, head, known_facts, effect, judged_rows.level
         )
     elif answer is not None:
@@ -200,7 +200,7 @@ def _began(answer: JobAnswer | None, shas: Mapping[int, str]) -> Began | None:
     return Began(shas[revision], math.exp(answer.change)) if revision in shas else None
 
 
-def _of_counts(
+def _judge_counts(
     metric: Metric,
     points: Sequence[int],
     head: Cell,
@@ -246,7 +246,7 @@ def _summaries(
     return {(row.metric, row.cell_id): metrics.summary_of(row) for row in rows}
 
 
-def _without(
+def _exclude_machines(
     head: Side, summaries: Summaries, machines: Collection[Machine]
 ) -> Summaries:
     """The same of the runs on other machines. Two queries."""

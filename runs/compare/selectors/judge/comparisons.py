@@ -263,7 +263,7 @@ def _rows(
     for head, label in zip(loaded.series, names, strict=True):
         if head is base:
             continue
-        for of_base, of_head in _at_same_levels(base, head):
+        for of_base, of_head in _pair_by_levels(base, head):
             heads.append((head, label))
             cells.append((of_base, of_head))
     comparisons = judged([(of_base.id, of_head.id) for of_base, of_head in cells])
@@ -310,7 +310,7 @@ def _steps(
         (base, base_label), (head, head_label) = by_version[older], by_version[newer]
         if shared := [
             (base_cell.id, head_cell.id)
-            for base_cell, head_cell in _at_same_levels(base, head)
+            for base_cell, head_cell in _pair_by_levels(base, head)
         ]:
             pairs[head_label, base_label] = shared
     inferences = iter(
@@ -371,7 +371,7 @@ def _together(
     base: Series, head: Series, level: str, is_less_better: bool
 ) -> tuple[SeriesCell, SeriesCell] | None:
     """The cells of both at the level; without one, where both together do best."""
-    shared = _at_same_levels(base, head)
+    shared = _pair_by_levels(base, head)
     if level:
         shared = [
             series_cells
@@ -386,7 +386,7 @@ def _together(
     )
 
 
-def _at_same_levels(base: Series, head: Series) -> list[tuple[SeriesCell, SeriesCell]]:
+def _pair_by_levels(base: Series, head: Series) -> list[tuple[SeriesCell, SeriesCell]]:
     base_at = {level_text(cell.x): cell for cell in base.cells}
     return [
         (base_at[text], cell)

@@ -141,7 +141,7 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
         cell for pair in pairs for cell in (pair.base, pair.head) if cell is not None
     }
     runs = stored_cells.of_cells(ids)
-    pairs = _of_head_jobs(pairs, runs)
+    pairs = _pairs_of_head_jobs(pairs, runs)
     scopes = _scopes((base, head), ids)
     judge = judging.of_cells(
         ids, criteria.metrics, runs=runs, scopes=scopes, with_summaries=True
@@ -184,7 +184,7 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     return SideVerdict(base, head, tuple(rows), criteria.effect, together)
 
 
-def _of_head_jobs(
+def _pairs_of_head_jobs(
     pairs: Sequence[CellPair], runs: Mapping[int, CellRuns]
 ) -> list[CellPair]:
     """Without the base's conditions that no job of the head measured, if all measured the base."""

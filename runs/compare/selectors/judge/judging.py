@@ -99,7 +99,9 @@ class Judge:
                 self._jobs.shared(metric, pair),
                 inference_of[number],
             )
-            restricted = None if shared_runs else self._on_shared_machines(pair, ignore)
+            restricted = (
+                None if shared_runs else self._judge_of_shared_machines(pair, ignore)
+            )
             if restricted is not None:
                 (inference,) = restricted.judge(
                     [pair], metric, effect=effect, ignore=ignore
@@ -129,7 +131,7 @@ class Judge:
                     share = self._share(metric, self._campaign_of(pair), pair)
                     inference = self._jobs.judge(metric, pair, effect, ignore, share)
             answers.append(
-                self._under_conditions(
+                self._apply_conditions(
                     inference, pair, ignore, is_shared=shared_runs is not None
                 )
             )
@@ -140,7 +142,7 @@ class Judge:
     ) -> tuple[Summary | None, Summary | None, CellRuns, CellRuns]:
         """Summaries and runs of both sides that a judgement of the pair rests on."""
         shared_runs, runs = self._jobs.shared(metric, pair), self.runs
-        restricted = None if shared_runs else self._on_shared_machines(pair)
+        restricted = None if shared_runs else self._judge_of_shared_machines(pair)
         if restricted is not None:
             return restricted.sides(metric, pair)
         of_cells = self.summaries.get(metric, {})
@@ -156,7 +158,7 @@ class Judge:
         of_base, of_head = (runs.get(side or 0, CellRuns()) for side in pair)
         return base, head, of_base, of_head
 
-    def _on_shared_machines(
+    def _judge_of_shared_machines(
         self, pair: CellPair, ignore: Collection[str] = ()
     ) -> "Judge | None":
         """A judge of the runs of machines that both sides have; None where no run is another's."""
@@ -175,10 +177,12 @@ class Judge:
             return None
         key = tuple(self.cells[side].revision_id for side in (base, head))
         if key not in self._restricted:
-            self._restricted[key] = self._without_strays(*key)
+            self._restricted[key] = self._judge_without_strays(*key)
         return self._restricted[key]
 
-    def _without_strays(self, base: int | None, head: int | None) -> "Judge | None":
+    def _judge_without_strays(
+        self, base: int | None, head: int | None
+    ) -> "Judge | None":
         cells = {
             key: cell
             for key, cell in self.cells.items()
@@ -290,7 +294,7 @@ class Judge:
                 if noise_metric == metric.pk
             }
             cells = [self.stored[cell, metric.pk] for cell in ids]
-            model = Model(cells, noise, turns=self._in_turn)
+            model = Model(cells, noise, turns=self._campaigns_in_turn)
             self._models[metric.pk] = (
                 {cell: position for position, cell in enumerate(ids)},
                 model,
@@ -319,7 +323,7 @@ class Judge:
         )
 
     @cached_property
-    def _in_turn(self) -> frozenset[int]:
+    def _campaigns_in_turn(self) -> frozenset[int]:
         """The campaigns whose rounds are short: their runs, or slices, took turns."""
         sliced = {
             key for key, campaign in self.campaigns.items() if campaign.slice_seconds
@@ -377,7 +381,7 @@ class Judge:
         ]
         return 1 if metric.name == primary else max(1, len(other_metrics))
 
-    def _under_conditions(
+    def _apply_conditions(
         self,
         inference: Inference,
         pair: CellPair,

@@ -74,7 +74,7 @@ def _named_factors(cells: Sequence[Cell]) -> list[str]:
     """The factors with levels that are words, if the campaign varies any besides the version."""
     levels: dict[str, set[Any]] = defaultdict(set)
     for cell in cells:
-        for name, level in _without(SUBJECT, cell).items():
+        for name, level in _exclude_names(SUBJECT, cell).items():
             levels[name].add(level)
     return [
         name
@@ -89,13 +89,13 @@ def _pairs(cells: Sequence[Cell], subject: str) -> list[RatioPair]:
     is_of_versions = subject in (VERSION, STEPS)
     apart = SUBJECT if is_of_versions else (subject,)
     groups = by_key(
-        (repr(sorted(_without(apart, cell).items())), cell) for cell in cells
+        (repr(sorted(_exclude_names(apart, cell).items())), cell) for cell in cells
     )
     ratio_pairs_found = []
     for group in groups.values():
         if is_of_versions:
             group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
-        levels = _without(apart, group[0])
+        levels = _exclude_names(apart, group[0])
         pairs = (
             pairwise(group)
             if subject == STEPS
@@ -108,5 +108,5 @@ def _pairs(cells: Sequence[Cell], subject: str) -> list[RatioPair]:
     return ratio_pairs_found
 
 
-def _without(names: Collection[str], cell: Cell) -> dict[str, Any]:
+def _exclude_names(names: Collection[str], cell: Cell) -> dict[str, Any]:
     return {name: level for name, level in cell.levels.items() if name not in names}

@@ -117,7 +117,7 @@ def load(
     cells = _wanted(known_keys, campaigns, x)
     metrics_found, chosen, rows = _rows(cells, metric, faults)
     parts_of_keys = [
-        (key, campaigns[key.slug], _of_key(key, campaigns[key.slug], rows))
+        (key, campaigns[key.slug], _cells_of_key(key, campaigns[key.slug], rows))
         for key in known_keys
     ]
     factors = _factors(parts_of_keys)
@@ -253,7 +253,7 @@ def _factors(parts_of_keys: Sequence[_Part]) -> dict[str, int]:
     return most
 
 
-def _of_key(
+def _cells_of_key(
     key: SeriesKey, campaign: Campaign, rows: Sequence[_Row]
 ) -> list[SeriesCell]:
     return [

@@ -273,7 +273,9 @@ def of_model(
     has_values = sum(row[2] or 1 for row in rows) <= MOST_VALUES
     values = _values(cells, keys) if has_values else {}
     cells_found = {
-        row[:2]: _of_row(row, cells, metrics, values) for row in rows if row[0] in cells
+        row[:2]: _cell_of_row(row, cells, metrics, values)
+        for row in rows
+        if row[0] in cells
     }
     for key in values if without else ():
         kept_positions = [
@@ -331,7 +333,7 @@ def _unit(metric: Metric, values: Mapping[tuple[int, int], Sequence["Value"]]) -
     return resolution(own_values, is_whole_exact=not is_speed(metric))
 
 
-def _of_row(
+def _cell_of_row(
     row: Sequence[Any],
     cells: Mapping[int, StoredCell],
     metrics: Mapping[int, Metric],
