@@ -266,7 +266,7 @@ def _runs(
                     f'<circle cx="{x:.1f}" cy="{plane.box.y(share):.1f}" r="{RUN_SIZE}"/>'
                 )
             else:
-                arrows += beyond(
+                arrows += edge_marks(
                     middle, is_above=share > 1, value=run, colour=colour, plane=plane
                 )
     if not dots:
@@ -275,7 +275,7 @@ def _runs(
     return [head, *dots, "</g>", *arrows]
 
 
-def beyond(
+def edge_marks(
     x: float, *, is_above: bool, value: float, colour: str, plane: Plane
 ) -> list[str]:
     """An arrow at the upper or lower edge of the plot, with the value that lies outside."""
@@ -479,11 +479,11 @@ def _ends_beyond(
     """Arrows for the ends of a whisker that lie outside the plot."""
     elements: list[str] = []
     if ends[0] is not None and ends[0] < -1e-9:
-        elements += beyond(
+        elements += edge_marks(
             x, is_above=False, value=values[0], colour=colour, plane=plane
         )
     if ends[1] is not None and ends[1] > 1 + 1e-9:
-        elements += beyond(
+        elements += edge_marks(
             x, is_above=True, value=values[1], colour=colour, plane=plane
         )
     return elements

@@ -9,7 +9,7 @@ Source: the release notes of 9.3 to 18, and the check functions of each version.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from runs.postgresql_settings.catalogue import before, setting
+from runs.postgresql_settings.catalogue import is_older, setting
 from runs.postgresql_settings.effective import Effective
 from runs.wording import gettext_noop as _
 
@@ -109,11 +109,11 @@ def carried(
     written: Mapping[str, str], source: str, settings: Mapping[str, str], target: str
 ) -> Iterator[tuple[Carried, str]]:
     """What has to be set in the target besides `settings`, and its value."""
-    if not before(source, target):
+    if not is_older(source, target):
         return
     older, newer = Effective(written, source), Effective(settings, target)
     for rule in CARRIED:
-        is_between = before(source, rule.since) and not before(target, rule.since)
+        is_between = is_older(source, rule.since) and not is_older(target, rule.since)
         if not is_between or rule.name in newer or rule.because not in older:
             continue
         value = rule.value(older, newer)

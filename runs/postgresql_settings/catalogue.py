@@ -99,7 +99,7 @@ def known_major(version: str) -> str | None:
     return number if number in MAJORS else None
 
 
-def before(major: str, other_major: str) -> bool:
+def is_older(major: str, other_major: str) -> bool:
     """Whether the first version is older than the second. Raises UnknownVersion."""
     return position(major) < position(other_major)
 

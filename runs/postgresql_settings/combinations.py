@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from runs.postgresql_settings import units
-from runs.postgresql_settings.catalogue import before, setting
+from runs.postgresql_settings.catalogue import is_older, setting
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import About, Finding
 from runs.wording import gettext_noop as _
@@ -64,7 +64,7 @@ def _taken_from_connections(major: str) -> tuple[tuple[str, ...], ...]:
     """What has to be less than max_connections: each for itself to 10, as a sum in 11, and from
     12 on without the senders, which have connections of their own.
     """
-    if before(major, "11"):
+    if is_older(major, "11"):
         return ("superuser_reserved_connections",), ("max_wal_senders",)
     if major == "11":
         return (("superuser_reserved_connections", "max_wal_senders"),)
@@ -73,11 +73,15 @@ def _taken_from_connections(major: str) -> tuple[tuple[str, ...], ...]:
 
 def _processes(effective: Effective) -> Iterator[Finding]:
     """All processes together have a bound, and each setting alone stays within it."""
-    is_old = before(effective.major, "18")  # later ones count the slots of such workers
+    is_old = is_older(
+        effective.major, "18"
+    )  # later ones count the slots of such workers
     workers = "autovacuum_max_workers" if is_old else "autovacuum_worker_slots"
     counted = ("max_connections", workers, "max_worker_processes", "max_wal_senders")
     total = sum(effective.number(name) or 0 for name in counted)
-    most = _MOST_PROCESSES_TO_9_5 if before(effective.major, "9.6") else _MOST_PROCESSES
+    most = (
+        _MOST_PROCESSES_TO_9_5 if is_older(effective.major, "9.6") else _MOST_PROCESSES
+    )
     if total >= most:
         yield About("max_connections", effective.major).error(
             "too_many_processes",
@@ -115,7 +119,7 @@ def _minimal_wal(effective: Effective) -> Iterator[Finding]:
 
 
 def _wal_sizes(effective: Effective, wal_segment_bytes: int) -> Iterator[Finding]:
-    if before(effective.major, "11"):
+    if is_older(effective.major, "11"):
         return
     for name in ("min_wal_size", "max_wal_size"):
         size = effective.bytes(name) or 0

@@ -7,7 +7,7 @@ off. It says what must be reported with the figures.
 from collections.abc import Iterator, Mapping, Sequence
 
 from runs.postgresql_settings import values, version_notes
-from runs.postgresql_settings.catalogue import before, existence, setting
+from runs.postgresql_settings.catalogue import existence, is_older, setting
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import About, Finding
 from runs.wording import gettext_noop as _
@@ -144,5 +144,5 @@ def felt_newcomers(older: str, newer: str) -> tuple[str, ...]:
         for name in sorted(version_notes.FELT_WHEN_NEW)
         if setting(name, newer) is not None
         and setting(name, older) is None
-        and before(older, existence(name)[0])
+        and is_older(older, existence(name)[0])
     )

@@ -8,9 +8,9 @@ from runs.postgresql_settings import unlisted, version_notes
 from runs.postgresql_settings.catalogue import (
     Setting,
     all_names,
-    before,
     canonical,
     existence,
+    is_older,
     names,
     setting,
 )
@@ -111,7 +111,7 @@ def _missing(name: str, major: str) -> Finding:
     if name.lower() in unlisted.SESSION_ONLY:
         message = _("%(name)s belongs to a session, not to a configuration.")
         return say.error("session_only", message)
-    if name in version_notes.RECOVERY_CONF and before(major, "12"):
+    if name in version_notes.RECOVERY_CONF and is_older(major, "12"):
         return say.error(
             "recovery_conf",
             _(
@@ -129,7 +129,7 @@ def _missing(name: str, major: str) -> Finding:
         and related_name != name.lower()
         and setting(related_name, major) is not None
     )
-    if has and before(major, has[0]):
+    if has and is_older(major, has[0]):
         message = _("%(name)s exists from PostgreSQL %(since)s on, not in %(major)s.")
         remedy = _("In %(major)s use %(successor)s.") if successor else ""
         return say.error("not_yet", message, remedy, successor=successor, since=has[0])

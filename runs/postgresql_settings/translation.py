@@ -18,10 +18,10 @@ from runs.postgresql_settings import (
 from runs.postgresql_settings.catalogue import (
     MAJORS,
     Setting,
-    before,
     canonical,
     catalogue,
     existence,
+    is_older,
     position,
     setting,
 )
@@ -272,11 +272,11 @@ def _steps(source: str, target: str) -> list[tuple[str, str]]:
 
 
 def _is_forward(context: Context) -> bool:
-    return before(context.source, context.target)
+    return is_older(context.source, context.target)
 
 
 def _has_file(major: str) -> bool:
-    return before(major, RECOVERY_CONF_ENDS)
+    return is_older(major, RECOVERY_CONF_ENDS)
 
 
 def _exists(name: str, major: str) -> bool:
@@ -284,10 +284,12 @@ def _exists(name: str, major: str) -> bool:
     if setting(name, major) is not None or unlisted.may_be_backported(name, major):
         return True
     if name == "pause_at_recovery_target":
-        return before(major, "9.5")
+        return is_older(major, "9.5")
     first_major = version_notes.RECOVERY_CONF.get(name)
     return (
-        first_major is not None and _has_file(major) and not before(major, first_major)
+        first_major is not None
+        and _has_file(major)
+        and not is_older(major, first_major)
     )
 
 
@@ -409,7 +411,7 @@ def _changes(live: Mapping[str, Change]) -> Iterator[Change]:
 
 def _notes(live: Mapping[str, Change], source: str, target: str) -> Iterator[Note]:
     yield from _default_notes(live, source, target)
-    older, newer = (source, target) if before(source, target) else (target, source)
+    older, newer = (source, target) if is_older(source, target) else (target, source)
     for name in felt_newcomers(older, newer):
         catalogued = setting(name, newer)
         if catalogued is None or name in live:

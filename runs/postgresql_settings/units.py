@@ -7,7 +7,7 @@ convert whole numbers and truncate; from 12 on fractions are accepted and number
 import re
 from collections.abc import Mapping
 
-from runs.postgresql_settings.catalogue import before
+from runs.postgresql_settings.catalogue import is_older
 
 BYTES: Mapping[str, int] = {
     "TB": 1024**4,
@@ -52,7 +52,7 @@ def known(base: str, major: str) -> tuple[str, ...]:
     return tuple(
         unit
         for unit in smallest_first
-        if unit not in SINCE or not before(major, SINCE[unit])
+        if unit not in SINCE or not is_older(major, SINCE[unit])
     )
 
 
@@ -62,7 +62,7 @@ def to_base(number: float, unit: str, base: str, major: str) -> float:
     From 12 on, a fraction is first rounded to the next smaller unit: 30.1GB is 30822MB.
     """
     family_ = family(base)
-    if before(major, "12"):
+    if is_older(major, "12"):
         return _cut_off(int(number) * family_[unit], size(base))
     converted = number * family_[unit] / size(base)
     order = list(family(base))

@@ -6,7 +6,7 @@ on), and trying it on servers. Spans are (first, last) major version; None means
 
 from collections.abc import Mapping
 
-from runs.postgresql_settings.catalogue import Setting, before, position
+from runs.postgresql_settings.catalogue import Setting, is_older, position
 
 Span = tuple[str, str | None]
 
@@ -173,7 +173,7 @@ def may_be_backported(name: str, major: str) -> bool:
 def within(span: Span, major: str) -> bool:
     """Whether the version is in the span, including its ends."""
     first_major, last_major = span
-    return not before(major, first_major) and (
+    return not is_older(major, first_major) and (
         last_major is None or position(major) <= position(last_major)
     )
 

@@ -12,7 +12,7 @@ from runs.postgresql_settings import (
     unlisted,
     values,
 )
-from runs.postgresql_settings.catalogue import Setting, before, position
+from runs.postgresql_settings.catalogue import Setting, is_older, position
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import About, Finding, merged
 from runs.wording import gettext_noop as _
@@ -145,7 +145,7 @@ def findings(value: str, setting: Setting) -> Iterator[Finding]:
     elif setting.name == "synchronous_standby_names":
         yield from _standbys(value, setting)
     elif setting.name == "password_encryption" and value.strip().lower() == "md5":
-        if not before(setting.major, "18"):
+        if not is_older(setting.major, "18"):
             yield say.warning(
                 "deprecated",
                 _("MD5 passwords are deprecated since PostgreSQL 18."),
@@ -160,7 +160,7 @@ def _words(value: str, setting: Setting) -> Iterator[Finding]:
     allowed = [
         word
         for word, first_major in since.items()
-        if not before(setting.major, first_major)
+        if not is_older(setting.major, first_major)
     ]
     alone = _ALONE.get(setting.name, ())
     if value.strip().lower() in alone:
@@ -181,7 +181,7 @@ def _standbys(value: str, setting: Setting) -> Iterator[Finding]:
     """Several synchronous standbys came with 9.6, FIRST and ANY with 10."""
     match, say = _PRIORITY.match(value), About(setting.name, setting.major)
     since = "10" if match and match["method"] else "9.6"
-    if match is not None and before(setting.major, since):
+    if match is not None and is_older(setting.major, since):
         yield say.error(
             "syntax_too_new",
             _(
@@ -194,7 +194,7 @@ def _standbys(value: str, setting: Setting) -> Iterator[Finding]:
             since=since,
         )
     elif value.strip() and not _is_standby_list(
-        value, is_plain=before(setting.major, "9.6")
+        value, is_plain=is_older(setting.major, "9.6")
     ):
         yield say.error(
             "invalid_standbys",

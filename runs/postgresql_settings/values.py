@@ -6,7 +6,7 @@ Source: `parse_bool`, `parse_int`, `parse_real` and `config_enum_lookup_by_name`
 import re
 
 from runs.postgresql_settings import units, unlisted
-from runs.postgresql_settings.catalogue import Setting, before
+from runs.postgresql_settings.catalogue import Setting, is_older
 from runs.postgresql_settings.findings import About
 from runs.wording import gettext_noop as _
 
@@ -210,7 +210,7 @@ def _refuse_fraction_of_old(
     is_whole = number.lstrip("+-").isdigit() or number.lower().lstrip("+-").startswith(
         "0x"
     )
-    if not before(setting.major, "12") or (
+    if not is_older(setting.major, "12") or (
         is_whole if setting.kind == "integer" else not unit
     ):
         return

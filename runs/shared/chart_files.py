@@ -74,7 +74,7 @@ def answer(
     return embedding.framed(request, HttpResponse(content, content_type=TYPES[form]))
 
 
-def between(first: date | None, last: date | None) -> str:
+def dates_text(first: date | None, last: date | None) -> str:
     """Of when the figures are: a day, or from one to another; empty where unknown."""
     days = list(dict.fromkeys(f"{day:%Y-%m-%d}" for day in (first, last) if day))
     return of_dates(" – ".join(days))

@@ -177,12 +177,16 @@ def _page(
 ) -> Page:
     return Page(
         rows_shown,
-        beside(query, before=rows_shown[0].pk) if rows_shown and has_before else "",
-        beside(query, after=rows_shown[-1].pk) if rows_shown and has_after else "",
+        query_beside(query, before=rows_shown[0].pk)
+        if rows_shown and has_before
+        else "",
+        query_beside(query, after=rows_shown[-1].pk)
+        if rows_shown and has_after
+        else "",
     )
 
 
-def beside(given_query: QueryDict, **changes: int) -> str:
+def query_beside(given_query: QueryDict, **changes: int) -> str:
     """The query with the same filters at another place of the list."""
     query = given_query.copy()
     for name in ("after", "before", *changes):

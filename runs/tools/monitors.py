@@ -32,7 +32,7 @@ def tool_of(name: str) -> str:
     return next((word for word in words if word in _READERS or word in _KEPT), "")
 
 
-def without(files: Files) -> Files:
+def exclude(files: Files) -> Files:
     """The files but those of monitors."""
     return {name: content for name, content in files.items() if not tool_of(name)}
 

@@ -27,7 +27,7 @@ _COMMA = re.compile(r"\d,\d{1,6} (?:tps|ms|ns|s|us|ops/sec|per sec)")
 def read(adapter: Adapter, files: Files) -> Reading:
     """Read the files of one run, and of monitors beside it. Raises UnreadableOutput alone."""
     series, noted = monitors.read(files)
-    reading = _possible(_read(adapter, monitors.without(files)))
+    reading = _possible(_read(adapter, monitors.exclude(files)))
     own_names = {series_data.name for series_data in reading.series}
     further_series = tuple(
         series_data for series_data in series if series_data.name not in own_names
@@ -43,7 +43,7 @@ def tool_of(files: Files) -> str:
     A whole run tells it at once; else it is the tool that understands most, or knows the form as
     one that it cannot read. `lines` reads what anybody prints, and is asked last.
     """
-    texts = dict(monitors.without(files))
+    texts = dict(monitors.exclude(files))
     if not any(map(len, texts.values())):
         return ""
     for name, content in texts.items():

@@ -170,7 +170,7 @@ def _figures() -> Iterator[dict[str, Any]]:
     ordered = figures.order_by("table__source__slug", "table__ordinal", "row", "column")
     for figure in ordered.iterator(2000):
         measurement = figure.measurement
-        record = provenance.of(figure)
+        record = provenance.find_record(figure)
         yield {
             **asdict(record.place),
             **asdict(record),

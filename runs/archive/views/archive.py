@@ -208,7 +208,7 @@ def archive_figure(
         "source": table.source,
         "campaign": table.campaign,
         "metric": figure.measurement.metric,
-        "record": provenance.of(figure),
+        "record": provenance.find_record(figure),
         "exactness": provenance.exactness([figure]),
         "head": provenance.head(table.columns[figure.column]),
         "levels": [

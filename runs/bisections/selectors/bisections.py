@@ -100,7 +100,7 @@ class Measured:
         followed = None if self.is_first else bisection.followed.get("metric")
         metrics = (followed,) if followed else tuple(bisection.asked["metrics"])
         criteria = Criteria(metrics=metrics, effect=float(bisection.asked["effect"]))
-        return gate.between(self._side(base), self._side(head), criteria)
+        return gate.compare_sides(self._side(base), self._side(head), criteria)
 
     def _side(self, position: int) -> Side:
         build = self.step.bisection.builds[position]

@@ -91,7 +91,7 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     def to_representation(self, instance: Measurement) -> dict[str, Any]:
         """Works the provenance out once for all its fields."""
         printed = getattr(instance, "printed", None)
-        origin: Any = provenance.of(printed) if printed else None
+        origin: Any = provenance.find_record(printed) if printed else None
         self._provenance = instance.provenance = origin  # type: ignore[attr-defined]
         return super().to_representation(instance)
 

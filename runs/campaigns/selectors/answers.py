@@ -273,7 +273,7 @@ def _answer_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]
     changes = histories.newest_standing(campaigns, MOST_CHANGES)
     of = {campaign.pk: campaign for campaign in campaigns}
     answers: dict[int, CampaignAnswer] = {}
-    for cause in causes.by_interest(causes.of(changes, by_decision=False)):
+    for cause in causes.by_interest(causes.find_causes(changes, by_decision=False)):
         key = cause.first.campaign_id
         if key in answers:
             continue

@@ -283,7 +283,7 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
 def _found_in(campaign: Campaign) -> SafeString:
     """What its histories say, above all a regression."""
     changes = histories.newest_standing([campaign], answers.MOST_CHANGES)
-    every_cause = causes.by_interest(causes.of(changes, by_decision=False))
+    every_cause = causes.by_interest(causes.find_causes(changes, by_decision=False))
     losses = [cause for cause in every_cause if cause.first.verdict == "slower"]
     context = {
         "campaign": campaign,

@@ -69,7 +69,7 @@ def _measured(results: Found) -> ChartFile | None:
         [framed.tile(figure)],
         title=in_language(campaign, "title"),
         texts=[answer.sentence] if answer and answer.is_there else [],
-        data=chart_files.between(first, last),
+        data=chart_files.dates_text(first, last),
         path=f"/campaigns/{campaign.slug}/",
     )
 

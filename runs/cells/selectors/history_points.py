@@ -142,7 +142,7 @@ def newest(
     return Window(cells, len(cells) < len(cell_rows), skip)
 
 
-def among(cells: Collection[int], model: type[CellSummary | Change]) -> RawSQL:
+def cell_condition(cells: Collection[int], model: type[CellSummary | Change]) -> RawSQL:
     """The condition that rows are of these cells, as one parameter: Django takes long of many."""
     sql = f"{model._meta.db_table}.cell_id = ANY(%s)"
     return RawSQL(sql, (list(cells),), BooleanField())  # noqa: S611 -- our names
@@ -153,7 +153,7 @@ def series(campaign: Campaign) -> Iterable[Cell]:
     return Cell.objects.raw(_SERIES, {"campaign": campaign.pk})
 
 
-def of(
+def find_points(
     campaign: Campaign,
     metric: Metric,
     keys: Collection[str],
@@ -168,7 +168,7 @@ def of(
     A history with any revision leaves out uploads without one. Both start at `since`, and commits
     are those of a window.
     """
-    chosen = [] if window is None else [among(window.cells, CellSummary)]
+    chosen = [] if window is None else [cell_condition(window.cells, CellSummary)]
     rows = CellSummary.objects.filter(
         *chosen,
         metric=metric,

@@ -116,7 +116,7 @@ def loaded(*, at: str = "", leaves_out: Sequence[str] = ()) -> tuple[Any, ...]:
     )
 
 
-def of(figure: PrintedFigure) -> Provenance:
+def find_record(figure: PrintedFigure) -> Provenance:
     """The record of a figure that `loaded` has prepared."""
     return Provenance(
         printed=figure.text,

@@ -325,7 +325,7 @@ def newest(campaign: Campaign) -> Revision | None:
     return _first(tracked(campaign), campaign)
 
 
-def before(campaign: Campaign, revision: Revision) -> Revision | None:
+def previous(campaign: Campaign, revision: Revision) -> Revision | None:
     """The one in the history before a revision, which need not be in the history itself."""
     return next(iter(last(campaign, revision, campaign.tracked_ref, 1)), None)
 

@@ -122,7 +122,7 @@ def _trails(side_verdict: SideVerdict, address: Address) -> list[str]:
     """A line a row that decides: its last points up to the head, and its history."""
     page = reverse("campaign-history", args=[side_verdict.head.campaign.slug])
     lines = []
-    for trail in gate.of(side_verdict):
+    for trail in gate.find_trails(side_verdict):
         row = trail.row
         query = [("metric", row.metric.name)]
         query += [

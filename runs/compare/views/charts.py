@@ -83,7 +83,7 @@ def _dated(campaigns: list[Campaign]) -> str:
     dates = campaign_answers.dates_of(campaigns).values()
     first = min((moment.first for moment in dates if moment.first), default=None)
     last = max((moment.last for moment in dates if moment.last), default=None)
-    return chart_files.between(first, last)
+    return chart_files.dates_text(first, last)
 
 
 def _path(state: CompareState) -> str:

@@ -136,7 +136,9 @@ def of_histories(found: Histories) -> HistoryAnswer:
     return HistoryAnswer(
         question=_question(found),
         rows=tuple(sorted(rows, key=_interest)),
-        causes=tuple(causes.by_interest(causes.of(standing, by_decision=False))),
+        causes=tuple(
+            causes.by_interest(causes.find_causes(standing, by_decision=False))
+        ),
         points=len({point.sha or point.at for point in points}),
         first=min((point.at for point in points), default=None),
         last=max((point.at for point in points), default=None),

@@ -231,7 +231,7 @@ class Page:
     older: int | None = None
 
 
-def of(changes: Iterable[Change], *, by_decision: bool = True) -> list[Cause]:
+def find_causes(changes: Iterable[Change], *, by_decision: bool = True) -> list[Cause]:
     """The causes of changes that have what `histories.all_changes` reads. One query, or none.
 
     What was decided alike of a commit is a cause, all of it where that does not part them.
@@ -283,7 +283,7 @@ def page(
         )[: 2 * MOST_CHANGES]
         neighbours = histories.all_changes().filter(pk__in=list(around))
         shown_changes = [change for change in neighbours if _key(change) in known_keys]
-    return Page(of(shown_changes), None if is_all else last_key)
+    return Page(find_causes(shown_changes), None if is_all else last_key)
 
 
 def same(change: Change) -> QuerySet[Change]:

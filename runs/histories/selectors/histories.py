@@ -68,7 +68,7 @@ def histories(
     window = history_points.newest(
         campaign, list(series_shown), ref=ref, number=number, skip=skip
     )
-    points = history_points.of(
+    points = history_points.find_points(
         campaign, metric, list(series_shown), ref=ref, window=window
     )
     cells = {
@@ -184,7 +184,9 @@ def changes(
         metric=metric, campaign=campaign, cell__series_key__in=keys
     ).select_related("cell__revision", "run", "decided_by")
     if cells is not None:
-        changes_found = changes_found.filter(history_points.among(cells, Change))
+        changes_found = changes_found.filter(
+            history_points.cell_condition(cells, Change)
+        )
     change_list = list(changes_found.only(*own, *_SHOWN).order_by("pk"))
     for change in change_list:
         change.metric, change.cell.campaign = metric, campaign

@@ -47,7 +47,7 @@ def watched(
     """
     since = _window_start(campaign, key, cells)
     for metric in _metrics(cells):
-        history_found = history_points.of(
+        history_found = history_points.find_points(
             campaign, metric, [key], ref=campaign.tracked_ref, since=since
         ).get(key, [])
         points = tuple(point for point in history_found if point.minimum > 0)

@@ -324,7 +324,7 @@ def _mark_machines(suite: SuiteJobs, keys: Collection[int]) -> None:
     """Tell the machine's steps from those of a commit, and keep what changed on it."""
     undecided = Q(decision=Change.Decision.OPEN, decided_at=None, kind__in=Change.STEPS)
     rows = histories.all_changes().filter(undecided, pk__in=keys) if keys else ()
-    for cause in causes.of(rows):
+    for cause in causes.find_causes(rows):
         changed = machines.changed(cause.first)
         is_machine = changed.is_forbidden or cause.sha in suite.moves
         kind = Change.Kind.MACHINE if is_machine else Change.Kind.STEP
@@ -340,7 +340,9 @@ def _mark_machines(suite: SuiteJobs, keys: Collection[int]) -> None:
 
 def _tell(keys: Collection[int], *, without_alarms: bool = False) -> None:
     """Report changes; `without_alarms` to those alone who do not hear of alarms."""
-    for cause in causes.of(histories.all_changes().filter(pk__in=keys)) if keys else ():
+    for cause in (
+        causes.find_causes(histories.all_changes().filter(pk__in=keys)) if keys else ()
+    ):
         webhooks.changed(
             cause=cause,
             campaign=cause.first.cell.campaign,

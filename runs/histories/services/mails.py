@@ -107,7 +107,7 @@ def _send_changes(project_id: int | None) -> int:
     if not changes:
         return 0
     receivers = _receivers(changes[0].cell.campaign.project)
-    cause_list = causes.of(changes)
+    cause_list = causes.find_causes(changes)
     text = "\n\n".join(map(_item, cause_list)) + "\n"
     is_mailed = _mailed(_subject(cause_list), text, receivers)
     claimed = Change.objects.filter(pk__in=[change.pk for change in changes])

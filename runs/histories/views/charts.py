@@ -47,7 +47,7 @@ def _drawn(request: HttpRequest, campaign: Campaign) -> ChartFile | None:
         tiles,
         title=f"{campaign.title}: {metric}",
         texts=[answer.sentence],
-        data=chart_files.between(answer.first, answer.last),
+        data=chart_files.dates_text(answer.first, answer.last),
         path=f"/campaigns/{campaign.slug}/history/",
         style=drawing.STYLE,
     )

@@ -40,7 +40,7 @@ from runs.models import Campaign, Change, Metric
 from runs.models.campaigns import Origin
 from runs.servers.selectors.hardware import shown
 from runs.shared import caching, skipping
-from runs.shared.pages import Page, beside, run_addresses
+from runs.shared.pages import Page, query_beside, run_addresses
 from runs.templatetags.access import may_here
 
 ARROW = "\N{RIGHTWARDS ARROW}"
@@ -501,7 +501,7 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
         else None
     )
     queries = (
-        "" if number_to_skip is None else beside(request.GET, skip=number_to_skip)
+        "" if number_to_skip is None else query_beside(request.GET, skip=number_to_skip)
         for number_to_skip in (kept.newer, kept.older)
     )
     context = {

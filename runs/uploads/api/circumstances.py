@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from runs.cells.selectors import versions
 from runs.postgresql_settings import catalogue, secrets
 from runs.shared.api import upload_limits as limits
-from runs.uploads.api.fields import Object, Reader, below
+from runs.uploads.api.fields import Object, Reader, pointer_below
 from runs.uploads.services import GivenMergeBase, GivenProfile, GivenRevision
 
 # From so many settings on it is all that a server has; every version has more.
@@ -113,7 +113,9 @@ def _check_settings(
         if nearest:
             message += " " + _("The nearest is %(name)s.") % {"name": nearest[0]}
         postgresql.faults.add(
-            below(f"{postgresql.at}/settings", name[:100]), "unknown_setting", message
+            pointer_below(f"{postgresql.at}/settings", name[:100]),
+            "unknown_setting",
+            message,
         )
 
 

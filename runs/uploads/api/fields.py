@@ -36,7 +36,7 @@ class Faults(list[Fault]):
             raise Refused("invalid", self)
 
 
-def below(pointer: str, name: str) -> str:
+def pointer_below(pointer: str, name: str) -> str:
     """The pointer of a field whose name the uploader has chosen."""
     return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
 
@@ -56,7 +56,9 @@ class Reader:
         for name in self.body.keys() - known_names:
             names = ", ".join(sorted(known_names))
             message = _("Unknown field; known are: %(known)s.") % {"known": names}
-            self.faults.add(below(self.at, name[:100]), "unknown_field", message)
+            self.faults.add(
+                pointer_below(self.at, name[:100]), "unknown_field", message
+            )
 
     def missing(self, name: str) -> None:
         """Note that a field must be there."""
@@ -199,7 +201,7 @@ class Reader:
                 if type(value_given) in {bool, int, float}
                 else value_given
             )
-            pointer = below(f"{self.at}/{name}", key)
+            pointer = pointer_below(f"{self.at}/{name}", key)
             if type(value) is not str:
                 self.faults.add(pointer, "not_a_string", _("Not a string."))
             elif self.is_storable(value, pointer, most=most_characters):
@@ -210,7 +212,7 @@ class Reader:
         """An object of numbers, strings and booleans by name: what was varied."""
         levels = {}
         for key, value in self._named(name, most=20).items():
-            pointer = below(f"{self.at}/{name}", key[:100])
+            pointer = pointer_below(f"{self.at}/{name}", key[:100])
             kind = type(value)
             if not key.strip():
                 self.faults.add(pointer, "not_a_name", _("The factor has no name."))
@@ -236,7 +238,7 @@ class Reader:
         if mapping is None or not self._are_few(mapping.body, name, most):
             return {}
         for key in mapping.body:
-            self.is_storable(key, below(mapping.at, key[:100]), most=100)
+            self.is_storable(key, pointer_below(mapping.at, key[:100]), most=100)
         return mapping.body
 
 

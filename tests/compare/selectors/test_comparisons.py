@@ -457,7 +457,7 @@ def verdicts_of_all_doors(campaign):
         "line": line[0].comparison,
         "compare": page.rows[0].comparison,
         "heat": page.heat.rows[1][0].comparison,
-        "gate": gate.between(*both, gate.Criteria()).rows[0].comparison,
+        "gate": gate.compare_sides(*both, gate.Criteria()).rows[0].comparison,
         "cells": compared_cells(base.pk, head.pk, reader=reader).rows[0].comparison,
     }
     return {

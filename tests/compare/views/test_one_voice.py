@@ -139,7 +139,7 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
 def test_a_stored_verdict_says_the_same_as_when_it_was_given(campaign):
     sides = (f"campaign:lab~version={version}" for version in ("16.14", "18.4"))
     both = head_and_base.both(*sides, campaign="", reader=AnonymousUser())
-    given = gate.between(*both, gate.Criteria())
+    given = gate.compare_sides(*both, gate.Criteria())
     stored = json.loads(json.dumps(gate.as_json(given)))
 
     CellSummary.objects.update(log_mean=1.0, median=5000)

@@ -81,7 +81,7 @@ def test_a_slower_machine_for_good_is_one_item_that_says_so():
 
     find()
 
-    (cause,) = causes.of(histories.all_changes())
+    (cause,) = causes.find_causes(histories.all_changes())
     assert {change.kind for change in cause.changes} == {"machine"}
     assert len(cause.changes) == SERIES
     assert "7 of 7 conditions" in cause.lines[0]
@@ -110,7 +110,7 @@ def test_a_small_move_of_most_series_is_one_item_though_each_alone_would_place_i
 
     find()
 
-    found = causes.of(histories.all_changes().exclude(decision="refuted"))
+    found = causes.find_causes(histories.all_changes().exclude(decision="refuted"))
     assert [cause.is_machine for cause in found] == [True]
     assert abs(int(found[0].sha, 16) - 20) <= 2
 
@@ -121,7 +121,7 @@ def test_what_changed_on_the_machine_is_named_everywhere(get, mailoutbox, settin
 
     find()
 
-    (cause,) = causes.of(histories.all_changes())
+    (cause,) = causes.find_causes(histories.all_changes())
     assert cause.lines[-1] == "The machine changed: CPU model: Xeon A → Xeon B."
     told = get("changes/", kind="machine")["results"]
     assert len(told) == SERIES
@@ -202,7 +202,7 @@ def test_what_half_of_the_series_lose_is_a_commits():
     find()
 
     assert sorted(standing()) == [(0, 20), (1, 20), (2, 20)]
-    (cause,) = causes.of(histories.all_changes())
+    (cause,) = causes.find_causes(histories.all_changes())
     assert not cause.is_machine
 
 

@@ -96,7 +96,9 @@ def told(settings, step, django_user_model):
         model.objects.update(**{field: value})
         cache.clear()
         mails.send()
-        for cause in causes.of(list(Change.objects.select_related(*mails.RELATED))):
+        for cause in causes.find_causes(
+            list(Change.objects.select_related(*mails.RELATED))
+        ):
             webhooks.changed(cause=cause, campaign=Campaign.objects.get())
         texts = {
             f"mail {row.subject}": f"{row.subject}\n{row.body}" for row in mail.outbox

@@ -17,7 +17,13 @@ from runs.postgresql_settings import (
     version_notes,
 )
 from runs.postgresql_settings.carried_defaults import CARRIED
-from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, names, setting
+from runs.postgresql_settings.catalogue import (
+    MAJORS,
+    catalogue,
+    is_older,
+    names,
+    setting,
+)
 from runs.postgresql_settings.fitting import Fitted, fit, home
 from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.translation_rules import RULES
@@ -355,8 +361,8 @@ def test_prefetching_by_disks_is_found_again(disks):
 
 
 def test_steps_are_in_the_order_of_time():
-    assert before("9.6", "10")
-    assert not before("10", "9.6")
+    assert is_older("9.6", "10")
+    assert not is_older("10", "9.6")
 
 
 # One configuration for many versions.

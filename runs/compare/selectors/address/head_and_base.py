@@ -300,7 +300,7 @@ def _newest(within: Campaign | None) -> Side:
 def _side_before(within: Campaign | None, head: Side) -> Side:
     within = within or (head.campaign if head.revision else None)
     revision = (
-        revisions.before(within, head.revision) if within and head.revision else None
+        revisions.previous(within, head.revision) if within and head.revision else None
     )
     if within is None or revision is None:
         message = _("Name the base: there is no revision before the head.")

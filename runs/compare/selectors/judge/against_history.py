@@ -54,10 +54,12 @@ class _Known:
 
 def compared(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     """The verdict of two sides; the base may be the last points of a branch."""
-    return (between if base.points else gate.between)(base, head, criteria)
+    if base.points:
+        return judge_against_history(base, head, criteria)
+    return gate.compare_sides(base, head, criteria)
 
 
-def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
+def judge_against_history(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     """Each condition of the head against its points of the base. Six queries."""
     summaries: Summaries = _summaries(
         [cell.pk for cell in head.cells], criteria.metrics

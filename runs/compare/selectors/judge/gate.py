@@ -134,7 +134,7 @@ class CellPair(NamedTuple):
     head: int | None
 
 
-def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
+def compare_sides(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     """Compare two sides, their cells paired by equal levels. Eight queries, whatever the size."""
     pairs = _pairs(base, head, criteria.levels)
     ids = {
@@ -392,7 +392,7 @@ class Trail:
     values: tuple[float, ...]
 
 
-def of(side_verdict: SideVerdict) -> list[Trail]:
+def find_trails(side_verdict: SideVerdict) -> list[Trail]:
     """The trails of the rows that decide, of a head that is a commit. Three queries a metric."""
     head = side_verdict.head
     if head.revision is None:
@@ -411,7 +411,7 @@ def of(side_verdict: SideVerdict) -> list[Trail]:
     for metric in dict.fromkeys(row.metric for row in rows):
         of_metric = [row for row in rows if row.metric == metric]
         is_of_other = metric.project_id not in {None, head.campaign.project_id}
-        found_points = history_points.of(
+        found_points = history_points.find_points(
             head.campaign,
             (metrics.named(metric.name, head.campaign) if is_of_other else None)
             or metric,
