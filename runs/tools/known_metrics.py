@@ -9,7 +9,8 @@ from runs.tools.metrics import Metric
 from runs.tools.output import slug
 from runs.wording import gettext_noop as _
 
-# By name: what can be measured, and what there is in time or in parts alone.
+# By name: figures of tools, which all projects share as rows of Metric, and other ones: series,
+# parts of a run, and figures that one scenario alone has, whose rows come with the scenario.
 METRICS: dict[str, Metric] = {}
 OTHERS: dict[str, Metric] = {}
 _PERCENTILES = {

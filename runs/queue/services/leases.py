@@ -61,6 +61,10 @@ PASSED_OVER = "passed_over"
 Reservation = tuple[tuple[int, int], frozenset[int]]
 
 
+# The order of the queue, as `place_of` says it of a run.
+IN_TURN = ("-campaign__priority", "pk")
+
+
 def place_of(run: Run) -> tuple[int, int]:
     """A run's place in the queue; lower goes first. Reads its campaign's priority."""
     return -run.campaign.priority, run.pk
@@ -214,7 +218,7 @@ def _twin_that_is_first(run: Run) -> int | None:
         server__machine=server.machine_id, server__state=Server.State.READY
     )
     reached = twins.exclude(server=server).exclude(server__in=sites.unreached())
-    in_order = reached.select_related("campaign").order_by("-campaign__priority", "pk")
+    in_order = reached.select_related("campaign").order_by(*IN_TURN)
     first_run = in_order.first()
     if first_run is None or others_of(first_run) or place_of(first_run) > place_of(run):
         return None
@@ -410,7 +414,7 @@ def _give_up(run_id: int, token: int, holder: str) -> bool:
 
 
 def waiting_runs() -> QuerySet[Run]:
-    """Runs that may start now, if their server is free and ready.
+    """Runs that may start now, if their server is free and ready; in no order.
 
     A lost run has already started: it continues, even if its campaign is paused, or its server is
     under maintenance or waits for a clean-up. A campaign that waits until its machines are free
@@ -494,7 +498,7 @@ def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
     in_order = Run.objects.filter(pk__in=first_runs.values("pk")).select_related(
         "campaign", "server"
     )
-    return in_order.order_by(lost_first, "-campaign__priority", "pk")[:MOST_PASSED_OVER]
+    return in_order.order_by(lost_first, *IN_TURN)[:MOST_PASSED_OVER]
 
 
 def _note(passed: Mapping[tuple[int, ...], Run]) -> None:

@@ -28,7 +28,6 @@ from runs.scenarios import registry
 from runs.servers.filters import HardwareFilters, ServerFilters
 from runs.servers.selectors import fitness, shared_machines
 from runs.servers.selectors import hardware as hardware_selectors
-from runs.servers.selectors import servers as key_selectors
 from runs.servers.selectors import servers as server_selectors
 from runs.servers.selectors.fitness import Fitness
 from runs.servers.services import edits as server_edits
@@ -67,7 +66,7 @@ def ssh_key_list(request: HttpRequest) -> HttpResponse:
         messages.success(request, message)
         return redirect("ssh-key-list")
     context = {
-        "keys": key_selectors.ssh_keys(),
+        "keys": server_selectors.ssh_keys(),
         "generating": generating,
         "uploading": uploading,
     }
