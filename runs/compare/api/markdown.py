@@ -14,7 +14,7 @@ from runs.compare.selectors import answers
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Figure
 from runs.compare.selectors.describe.in_turn import in_turn, once_more
-from runs.compare.selectors.judge import gate
+from runs.compare.selectors.judge import trails
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
 from runs.reports.markdown import defused
@@ -114,7 +114,7 @@ def _sides(side_verdict: SideVerdict, address: Address) -> str:
         "head": _link(side_verdict.head, address),
     }
     text = _("Base: %(base)s – head: %(head)s") % sides
-    job = gate.job_of(side_verdict)
+    job = trails.job_of(side_verdict)
     return f"{text} – [{_('CI job')}]({in_link(job)})" if job else text
 
 
@@ -122,7 +122,7 @@ def _trails(side_verdict: SideVerdict, address: Address) -> list[str]:
     """A line a row that decides: its last points up to the head, and its history."""
     page = reverse("campaign-history", args=[side_verdict.head.campaign.slug])
     lines = []
-    for trail in gate.find_trails(side_verdict):
+    for trail in trails.find_trails(side_verdict):
         row = trail.row
         query = [("metric", row.metric.name)]
         query += [

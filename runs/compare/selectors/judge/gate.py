@@ -8,7 +8,7 @@ from runs.analysis.comparability_judgement import Differing
 from runs.analysis.inference import DEFAULT_EFFECT, Inference, Verdict, overall
 from runs.analysis.judged_runs import Judged
 from runs.analysis.summary import Summary
-from runs.cells.selectors import history_points, metrics, revisions, series_cells
+from runs.cells.selectors import metrics, series_cells
 from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.describe import verdict_words
@@ -17,8 +17,7 @@ from runs.compare.selectors.judge import exit_codes, judging, known_noise
 from runs.compare.selectors.judge.known_noise import Scope
 from runs.compare.selectors.load import stored_cells
 from runs.compare.selectors.load.stored_cells import CellRuns
-from runs.models import Metric, Run
-from runs.queue.selectors import runs as run_selectors
+from runs.models import Metric
 from runs.reports.tables import finite
 
 # Levels of uploads with an unusual workload.
@@ -378,72 +377,3 @@ def _known(type_: type[Any], stored: Json) -> Json:
         for name, value in stored.items()
         if name in names
     }
-
-
-POINTS = 20
-MOST_ROWS = 10
-
-
-@dataclass(frozen=True)
-class Trail:
-    """The last medians of a row's history, the oldest first; that of the head is the last."""
-
-    row: VerdictRow
-    values: tuple[float, ...]
-
-
-def find_trails(side_verdict: SideVerdict) -> list[Trail]:
-    """The trails of the rows that decide, of a head that is a commit. Three queries a metric."""
-    head = side_verdict.head
-    if head.revision is None:
-        return []
-    keys = {cell.pk: cell.series_key for cell in head.cells if cell.series_key}
-    rows = [row for row in side_verdict.rows if row.is_asked and row.head_cell in keys][
-        :MOST_ROWS
-    ]
-    ref = _branch(side_verdict)
-    head_moment = revisions.moment_of(head.revision)
-    earlier = revisions.last(head.campaign, head.revision, ref, POINTS)
-    if not earlier:
-        return []
-    begin = revisions.moment_of(earlier[-1])
-    trails = []
-    for metric in dict.fromkeys(row.metric for row in rows):
-        of_metric = [row for row in rows if row.metric == metric]
-        is_of_other = metric.project_id not in {None, head.campaign.project_id}
-        found_points = history_points.find_points(
-            head.campaign,
-            (metrics.named(metric.name, head.campaign) if is_of_other else None)
-            or metric,
-            {keys[row.head_cell or 0] for row in of_metric},
-            ref=ref,
-            since=begin,
-        )
-        for row in of_metric:
-            before = [
-                point.median
-                for point in found_points.get(keys[row.head_cell or 0], [])
-                if point.at <= head_moment and point.cell != row.head_cell
-            ]
-            if row.head is not None and before:
-                trails.append(Trail(row, (*before[-POINTS:], row.head.median)))
-    return trails
-
-
-def job_of(side_verdict: SideVerdict) -> str:
-    """The address of the CI job that uploaded the head; empty where none is known. One query."""
-    runs = [row.head_runs.first for row in side_verdict.rows if row.head_runs.first]
-    if not runs:
-        return ""
-    labels = Run.objects.filter(pk=max(runs)).values_list("labels", flat=True).first()
-    return run_selectors.job_address(labels) if labels else ""
-
-
-def _branch(side_verdict: SideVerdict) -> str:
-    """The branch whose points they are: that of the base, where it is one."""
-    kind, _colon, name = side_verdict.base.text.partition(":")
-    head = side_verdict.head
-    if kind == "history":
-        return name
-    is_branch = kind == "revision" and revisions.is_branch(head.campaign, name)
-    return name if is_branch else head.campaign.tracked_ref
