@@ -157,6 +157,15 @@ def on_host(target: OpenSSH, address: Address, key_pair: tuple[str, str]) -> Ses
 
 
 PERMISSIONS = Path("/tmp/benchlab-test-permissions")
+SUDOERS = Path("/etc/sudoers.d")
+
+
+def take_back_orphans() -> None:
+    """Take back what tests have allowed whose process was killed."""
+    for path in SUDOERS.glob("benchlab-test-*"):
+        process = path.name.rpartition("-")[2]
+        if not Path("/proc", process).exists():
+            path.unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -170,7 +179,7 @@ def allow(
     if os.getuid() != 0 or shutil.which("sudo") is None:
         pytest.skip("needs root and sudo")
     # By process: tests of several at once must not take each other's permissions away.
-    path = Path(f"/etc/sudoers.d/benchlab-test-{os.getpid()}")
+    path = SUDOERS / f"benchlab-test-{os.getpid()}"
     is_refused = request.node.get_closest_marker("refused") is not None
 
     def install(*names: str) -> None:
@@ -179,6 +188,7 @@ def allow(
 
     with PERMISSIONS.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if is_refused else fcntl.LOCK_SH)
+        take_back_orphans()
         yield install
         path.unlink(missing_ok=True)
 
@@ -191,6 +201,7 @@ def nothing_allowed() -> Iterator[None]:
         return
     with PERMISSIONS.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        take_back_orphans()
         yield
 
 

@@ -111,7 +111,6 @@ def test_a_server_that_was_killed_leaves_no_shared_memory(
                 {*re.findall(r"/dev/shm/PostgreSQL\.\d+", maps)}.intersection(noted),
             )
         )
-        assert files
         last = min(children_of(int(lines[0])))
         os.kill(last, signal.SIGSTOP)
         late.append(Timer(seconds_left, os.kill, (last, signal.SIGKILL)))
