@@ -98,7 +98,10 @@ def test_three_questions_are_answered_on_a_phone_in_one_tap_each(page, live_serv
     page.context.clear_cookies()  # who works here sees first what runs
     page.set_viewport_size({"width": 360, "height": 800})
     for question, answer in (
-        ("Was 14 slower than 13 for reads in 2021?", "Yes, as printed: 2.0 to 5.6 % slower"),
+        (
+            "Was 14 slower than 13 for reads in 2021?",
+            "Yes, as printed: 2.0 to 5.6 % slower",
+        ),
         ("What do page checksums cost?", "To 32 clients the cost is 1 to 4 %"),
         (
             "What does a synchronous standby cost?",
