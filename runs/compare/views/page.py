@@ -18,6 +18,7 @@ from runs.compare.selectors.address import state as compare_state
 from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Result
 from runs.compare.selectors.describe import series_labels
 from runs.compare.selectors.describe.series_labels import Wording
+from runs.compare.selectors.describe.summary import slower_steps
 from runs.compare.selectors.judge.comparisons import ComparedPage, HeatCell
 from runs.compare.selectors.load.series import SeriesCell
 from runs.compare.views import figures as compare_figures
@@ -41,6 +42,8 @@ def context(
     """Everything about the comparison."""
     rows = answer.by_effect[:MOST_ROWS]
     sentences = answer.sentences
+    # A loss is never folded: the whole is first, then each step that got slower.
+    unfolded = max(MOST_UNFOLDED, 1 + slower_steps(page))
     return {
         "page": page,
         "state": page.state,
@@ -64,9 +67,9 @@ def context(
         ],
         "all_rows": len(answer.by_effect),
         "left_out": len(answer.by_effect) - len(rows),
-        "summaries": sentences[:MOST_UNFOLDED] if page.steps else sentences,
+        "summaries": sentences[:unfolded] if page.steps else sentences,
         "is_long": len(page.loaded.series) > MOST_OPEN_SERIES,
-        "more_summaries": sentences[MOST_UNFOLDED:] if page.steps else [],
+        "more_summaries": sentences[unfolded:] if page.steps else [],
         "told": answer.earlier,
         "error_rows": [*answer.notes, *(row.text for row in answer.evidence)],
         "counts": answer.counts,

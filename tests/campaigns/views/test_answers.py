@@ -37,6 +37,28 @@ def test_page_api_and_list_say_the_same_of_a_campaign(client, lab):
     assert answer["short"] in answer["sentence"]
 
 
+def test_every_list_of_campaigns_says_the_answer_and_when_the_data_are_of(client, lab):
+    """Beside it nothing says that the campaign has finished."""
+    run = lab.runs.first()
+    run.hardware = factories.hardware()
+    run.save()
+    addresses = (
+        "/",
+        "/campaigns/",
+        f"/scenarios/{lab.scenario.slug}/",
+        f"/hardware/{run.hardware.pk}/",
+    )
+    sentence = client.get("/api/v1/campaigns/lab/").json()["answer"]["sentence"]
+    day = run.started_at.date().isoformat()
+
+    for address in addresses:
+        text = text_of(client, address)
+        row = text.split('list__title" href="/campaigns/lab/"')[1].split("</tr>")[0]
+        assert sentence in row, address
+        assert day in row, address
+        assert "finished" not in row, address
+
+
 def test_a_condition_whose_runs_are_all_invalid_is_counted(client, lab, settings):
     """Page, API, list and report name all conditions that were asked."""
     lost = lab.cells.filter(version="18.4").first()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import re
 
@@ -66,6 +67,25 @@ def test_of_three_versions_the_step_that_got_slower_is_said_before_the_others(cl
         [("18", ""), ("", "faster"), ("13", "")],
         [("14", ""), ("", "slower"), ("13", "")],
         [("16", ""), ("", "faster"), ("14", "")],
+    ]
+
+
+def test_no_step_that_got_slower_is_folded(client):
+    """Six of seven steps lose, and stand open; what got faster may be unfolded."""
+    versions = ["10.23", "11.22", "12.22", "13.22", "14.19", "15.14", "16.14", "17.6"]
+    gain = {version: 0.9**number for number, version in enumerate(versions[:7])}
+    gain["17.6"] = 1.0
+    factors = {"version": versions, "clients": [1, 4]}
+    factories.finish_all(factories.campaign("losses", factors=factors), gain=gain)
+
+    text = page(client, "s=losses")
+
+    summary = text.split('id="summary"')[1].split("<details")[0]
+    told = re.findall(
+        r"PostgreSQL (\S+) is \S+ to 10 % slower than PostgreSQL (\S+)", summary
+    )
+    assert told[-6:] == [
+        (head, base) for base, head in itertools.pairwise(versions[:7])
     ]
 
 

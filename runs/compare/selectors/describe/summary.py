@@ -215,6 +215,11 @@ def _scaling(series_fit: SeriesFit) -> str:
     return text % values
 
 
+def slower_steps(page: ComparedPage) -> int:
+    """How many steps from version to version got slower anywhere: their sentences come first."""
+    return sum(_weight(step)[0] < 0 for step in page.steps)
+
+
 def _weight(step: Step) -> tuple[int, int]:
     """The steps that got slower first, then those of the most proven conditions."""
     inferences = [step.together, *step.found] if step.together else [*step.found]
