@@ -321,9 +321,13 @@ def _group(name: str, members: Sequence[Suspect]) -> Suspect:
 def find(a: Side, b: Side, difference: Difference | None) -> list[Suspect]:
     """All differences by rank: signs first, then what is not judged, then what shows no sign."""
     facts = facts_of(a, b)
+    settings = list(_settings(a, b))
+    repartitioned = _repartitioned(a, b)
+    further = _further(a, b, {setting.name for setting in settings}, repartitioned)
+    others = _others(a, b, facts, repartitioned)
     judged = [
         _judged(suspect, facts, difference)
-        for suspect in (*_settings(a, b), *_further(a, b), *_others(a, b, facts))
+        for suspect in (*settings, *further, *others)
     ]
     objects = [suspect.rank for suspect in judged if suspect.is_of_data]
     if objects:
@@ -498,12 +502,15 @@ def _has_setup(a: Side, b: Side) -> bool:
     return bool(a.further.get("setup") or b.further.get("setup"))
 
 
-def _further(a: Side, b: Side) -> Iterator[Suspect]:
-    """What else is recorded on both sides by kind and name, and differs."""
+def _further(
+    a: Side, b: Side, settings: Collection[str], repartitioned: Collection[str]
+) -> Iterator[Suspect]:
+    """What else is recorded on both sides by kind and name, and differs.
+
+    `settings` are the names of those that differ, `repartitioned` what `_repartitioned` gives.
+    """
     relations = [set(side.further.get("relation", {})) for side in (a, b)]
     one_sided = relations[0] ^ relations[1]
-    settings = {suspect.name for suspect in _settings(a, b)}
-    repartitioned = _repartitioned(a, b)
     generated = [side.further.get("generated", {}) for side in (a, b)]
     regenerated = {
         name
@@ -586,7 +593,9 @@ def _single(kind: str, name: str, a: Side, b: Side) -> Suspect:
     )
 
 
-def _others(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
+def _others(
+    a: Side, b: Side, facts: Facts, repartitioned: Collection[str]
+) -> Iterator[Suspect]:
     """What follows from plans, sizes, builds and what happened."""
     if facts.plans is not None and not facts.same_plans:
         yield Suspect("plan", "", *facts.plans, evidence=("plans_differ",))
@@ -601,7 +610,7 @@ def _others(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
         yield from _of_relations(
             a.accounts[0],
             b.accounts[0],
-            _repartitioned(a, b),
+            repartitioned,
             can_repair=_has_setup(a, b),
         )
         yield from _of_builds(a.accounts[0], b.accounts[0])
