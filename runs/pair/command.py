@@ -18,8 +18,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from runs.analysis.inference import Inference
 from runs.pair.again import NotFigures, measured_pair
 from runs.pair.figures import Figures, FiguresDiffer, Readings, read
 from runs.pair.measuring import BASE, HEAD, CommandFailed, OutOfTime, Rounds, in_turn
@@ -247,24 +249,16 @@ def as_json(result: Result) -> str:
     return json.dumps(
         {
             "sentence": result.sentence,
-            "verdict": found.found.verdict,
+            **_verdict(found.found),
             "exit_code": result.exit_code,
             "metric": found.figures.name,
             "unit": found.figures.unit,
-            "ratio": found.found.ratio,
-            "low": found.found.low,
-            "high": found.found.high,
             "shows": found.shows,
             "rounds": found.rounds,
             "rules": found.found.rules,
             "looks": list(result.looks),
             "further": {
-                further.figures.name: {
-                    "verdict": further.found.verdict,
-                    "ratio": further.found.ratio,
-                    "low": further.found.low,
-                    "high": further.found.high,
-                }
+                further.figures.name: _verdict(further.found)
                 for further in found.further
             },
             "tool": result.readings.tool,
@@ -282,6 +276,15 @@ def as_json(result: Result) -> str:
         },
         indent=2,
     )
+
+
+def _verdict(found: Inference) -> dict[str, Any]:
+    return {
+        "verdict": found.verdict,
+        "ratio": found.ratio,
+        "low": found.low,
+        "high": found.high,
+    }
 
 
 def as_junit(result: Result) -> str:
@@ -319,7 +322,10 @@ def _is_enough(rounds: Rounds, limits: Limits, metric: str, tool: str) -> bool:
         return True
     if limits.precision is None or len(rounds) not in limits.looks:
         return False
-    found = _answer(read(rounds, tool=tool), metric, limits.looks)
+    # Whether to go on depends on the figure that is judged first alone.
+    figures = read(rounds, tool=tool)
+    first = figures.named(metric) if metric else figures.primary()
+    found = answer(first, looks=limits.looks)
     if found.found.is_proven:
         return True
     return found.shows is not None and found.shows <= limits.precision

@@ -42,7 +42,7 @@ def of_document(
         reading = make(documents_of_tool[0])
         faults = (
             *(() if len(documents_of_tool) == 1 else (SEVERAL_RESULTS,)),
-            *_too_many(reading),
+            *too_many(len(reading.measurements)),
         )
         is_failed = bool(faults or (reading.reasons and reading.status != "partial"))
         return replace(
@@ -56,8 +56,8 @@ def of_document(
     return read
 
 
-def _too_many(reading: Reading) -> tuple[Reason, ...]:
-    count = len(reading.measurements)
+def too_many(count: int) -> tuple[Reason, ...]:
+    """The reason why a run of so many figures is not taken; nothing where it is."""
     if count <= MOST:
         return ()
     message = _(

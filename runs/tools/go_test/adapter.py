@@ -25,7 +25,7 @@ from runs.tools.adapter import (
     judged,
 )
 from runs.tools.metrics import Metric
-from runs.tools.named_values import MOST, marked, median_of
+from runs.tools.named_values import marked, median_of, too_many
 from runs.tools.output import (
     document_of,
     lines_of,
@@ -186,11 +186,7 @@ def _reasons(found: _Found) -> Iterator[Reason]:
     count = sum(len(of_benchmark) for of_benchmark in found.figures.values())
     if not count:
         yield Reason("no_result", _("No benchmark has a time."))
-    if count > MOST:
-        message = _(
-            "There are %(count)s figures, and at most %(most)s in a run: send them in several."
-        )
-        yield Reason("too_many", message, count=count, most=MOST)
+    yield from too_many(count)
 
 
 def _values(found: _Found) -> Iterator[MetricValue]:
@@ -209,11 +205,7 @@ def _shown_names(keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
     So a further package renames nothing, unless it ends in the same part.
     """
-    numbers = {
-        match["number"] if match else ""
-        for _package, name in keys
-        for match in (_PROCESSORS.search(name),)
-    }
+    numbers = {_processors(name) for _package, name in keys}
     paths = {package for package, _name in keys}
     endings = Counter(path.rpartition("/")[2] for path in paths)
     names = {}
@@ -225,6 +217,12 @@ def _shown_names(keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
         prefix = ending if endings[ending] == 1 else package
         names[package, name] = f"{prefix} {short_name}".strip()
     return names
+
+
+def _processors(name: str) -> str:
+    """The number of processors at the end of a name; empty where there is none."""
+    match = _PROCESSORS.search(name)
+    return match["number"] if match else ""
 
 
 def _metric_of(unit: str, better: dict[str, Direction]) -> tuple[Metric, float]:
