@@ -4,7 +4,7 @@ A terminal that prints `\\x1b]0;...` changes its title, `\\x1b[2J` clears it, an
 the reading direction of the rest of a page.
 """
 
-import re
+from runs.patterns import re
 
 # C0 without tab and newline, DEL, C1, and what changes the direction or the order of text.
 _ACTING = re.compile(

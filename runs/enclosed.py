@@ -4,13 +4,15 @@ What stands around each line is found by what most lines have in common, digits 
 tool's own, so that these are candidates: whoever reads them takes the one that reads best.
 """
 
+from __future__ import annotations
+
 import html
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from runs import foreign_json
+from runs.patterns import re
 from runs.wording import Marked
 from runs.wording import gettext_noop as _
 
@@ -110,7 +112,7 @@ def _within(value: Any) -> Iterator[str]:
     for item_of in items:
         if isinstance(item_of, str) and item_of.count("\n") >= _FEWEST_LINES:
             yield item_of
-        elif isinstance(item_of, dict | list):
+        elif isinstance(item_of, (dict, list)):
             yield from _within(item_of)
 
 

@@ -1,8 +1,9 @@
 """JSON that somebody else has written: its depth is looked at before anything is made of it."""
 
 import json
-import re
 from typing import Any
+
+from runs.patterns import re
 
 # A plan has two levels for each of its nodes.
 MOST_DEPTH = 200

@@ -1,5 +1,7 @@
 """Rows by what they have in common, and rows that belong to others."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar

@@ -1,10 +1,12 @@
 """Words in Django-free modules: marked for translation, kept with their values, put when shown."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runs.control_characters import neutralised
+from runs.patterns import re
 
 _PLACE = re.compile(r"%%|%\((\w+)\)s")
 DEEPEST = 5

@@ -1,11 +1,8 @@
 """What annotations call numpy's arrays."""
 
-from typing import TYPE_CHECKING, TypeAlias
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Floats: TypeAlias = "NDArray[np.float64]"
-Places: TypeAlias = "NDArray[np.int64]"
-Truths: TypeAlias = "NDArray[np.bool_]"
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+Truths = NDArray[np.bool_]

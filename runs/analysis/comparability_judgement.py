@@ -1,5 +1,7 @@
 """The conditions of two cells, and whether they allow a comparison."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -60,7 +62,7 @@ class Known:
 
     facts: Mapping[Fact, frozenset[Value]]
     defaults: frozenset[str]
-    _apart: dict["Known", tuple[tuple[Fact, "Differing"], ...]] = field(
+    _apart: dict[Known, tuple[tuple[Fact, Differing], ...]] = field(
         default_factory=dict
     )
 
@@ -69,7 +71,7 @@ class Known:
         """The kinds of which anything is known."""
         return frozenset(fact.kind for fact in self.facts)
 
-    def apart(self, head: "Known") -> tuple[tuple[Fact, "Differing"], ...]:
+    def apart(self, head: Known) -> tuple[tuple[Fact, Differing], ...]:
         """The facts that differ, declared or not; found once for all pairs of cells with both."""
         if head not in self._apart:
             self._apart[head] = tuple(_apart(self, head))
@@ -168,7 +170,7 @@ def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
         return
     apart = chain.from_iterable(
         base_part.apart(head_part)
-        for base_part, head_part in zip(base.parts, head.parts, strict=True)
+        for base_part, head_part in zip(base.parts, head.parts)
     )
     for fact, differing in sorted(apart, key=lambda facts: _ORDER[facts[0]]):
         if any(

@@ -8,10 +8,12 @@ The fingerprints that identify stored rows play no part here. A newer sysstat, o
 later release records, creates another row, and the comparison stays the same.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Optional, Union
 
 from runs.analysis import fact_readers as read
 from runs.postgresql_settings import version_notes
@@ -21,8 +23,8 @@ Kind = Literal["hardware", "environment", "build", "settings", "workload"]
 KINDS: tuple[Kind, ...] = ("hardware", "environment", "build", "settings", "workload")
 
 Raw = Mapping[str, Any]
-Value = str | int | float | bool
-Reader = Callable[[Any], Value | None]
+Value = Union[str, int, float, bool]
+Reader = Callable[[Any], Optional[Value]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +63,8 @@ class Fact:
             return False
         if (
             self.tolerance
-            and isinstance(base, int | float)
-            and isinstance(head, int | float)
+            and isinstance(base, (int, float))
+            and isinstance(head, (int, float))
         ):
             return abs(base - head) <= self.tolerance
         return base == head

@@ -1,11 +1,13 @@
 """Reads facts as they are stored: one spelling for the same thing, None for unknown."""
 
+from __future__ import annotations
+
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from runs.patterns import re
 from runs.postgresql_settings import catalogue, units, values
 from runs.postgresql_settings.catalogue import Setting
 
@@ -64,7 +66,7 @@ def words(raw: Any) -> str | None:
     """Words in any order."""
     return (
         ",".join(sorted(map(str, raw))) or None
-        if isinstance(raw, list | tuple)
+        if isinstance(raw, (list, tuple))
         else None
     )
 

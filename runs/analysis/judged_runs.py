@@ -26,7 +26,7 @@ class Judged:
     @classmethod
     def total(cls, judged_parts: Iterable["Judged"]) -> "Judged":
         """Of all runs of these."""
-        columns = zip(*map(_COUNTS, judged_parts), strict=True)
+        columns = zip(*map(_COUNTS, judged_parts))
         return cls(*map(sum, columns))
 
     @property

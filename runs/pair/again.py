@@ -5,12 +5,12 @@ the code has written there, it is numbers under short names, and the words are o
 """
 
 import math
-import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from runs.foreign_json import loads
 from runs.pair.figures import Figures, Readings
+from runs.patterns import re
 
 LARGEST_FILE = 4 * 1024 * 1024
 MOST_FIGURES, MOST_ROUNDS = 1000, 1000

@@ -3,10 +3,11 @@
 A cluster listens on the loopback alone, and asks for a password that lives as long as it does.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import pwd
-import re
 import secrets
 import shutil
 import socket
@@ -14,6 +15,8 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from runs.patterns import re
 
 # Where packages and people put PostgreSQL, below the root folder.
 USUAL_FOLDERS = (
@@ -150,7 +153,7 @@ class Cluster:
         with (self.data / "postgresql.conf").open("a", encoding="utf-8") as file:
             file.writelines(["\n", *lines])
 
-    def copied_to(self, folder: Path) -> "Cluster":
+    def copied_to(self, folder: Path) -> Cluster:
         """Another cluster with its data. It has to be stopped."""
         copy = Cluster(self.installation, folder)
         copy.password = self.password

@@ -9,9 +9,10 @@
 Exit status: 0 no regression, 1 slower, 2 undecided, 3 not comparable, 64 wrong use.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
-import re
 import statistics
 import sys
 import time
@@ -27,6 +28,7 @@ from runs.pair.figures import Figures, FiguresDiffer, Readings, read
 from runs.pair.measuring import BASE, HEAD, CommandFailed, OutOfTime, Rounds, in_turn
 from runs.pair.uploading import Target, Upload, UploadFailed
 from runs.pair.verdict import PairAnswer, answer
+from runs.patterns import re
 from runs.tools.adapter import UnreadableOutput
 
 SAME = "same"
@@ -365,7 +367,7 @@ def _tell(text: str) -> None:
 class Parser(argparse.ArgumentParser):
     """One that ends wrong use with its own status: 2 means that nothing is decided."""
 
-    def error(self, message: str) -> "None":  # type: ignore[override]
+    def error(self, message: str) -> None:  # type: ignore[override]
         """Say what is wrong, and end."""
         self.print_usage(sys.stderr)
         self.exit(WRONG_USE, f"{self.prog}: {message}\n")

@@ -1,5 +1,7 @@
 """What executions say: figures that a tool printed, and time, processor time and memory of any."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ from benchlab_pair import frame
 frame("https://benchlab.example/campaigns/nightly/history/?metric=tps")
 """
 
+from __future__ import annotations
+
 import importlib
 import re
 import urllib.parse

@@ -8,6 +8,8 @@ what its scope and its owner may; without one it is what everybody sees. It spea
 stdout.
 """
 
+from __future__ import annotations
+
 import argparse
 import functools
 import json

@@ -1,5 +1,7 @@
 """Two sides in turn: each command executed, with its time, its processor time and its memory."""
 
+from __future__ import annotations
+
 import os
 import random
 import resource
@@ -146,7 +148,7 @@ def in_turn(
         yield number
 
 
-def _wait(process: "subprocess.Popen[bytes]", until: float | None) -> tuple[int, Any]:
+def _wait(process: subprocess.Popen[bytes], until: float | None) -> tuple[int, Any]:
     while True:
         pid, status, usage = os.wait4(process.pid, 0 if until is None else os.WNOHANG)
         if pid:
@@ -157,7 +159,7 @@ def _wait(process: "subprocess.Popen[bytes]", until: float | None) -> tuple[int,
         time.sleep(0.02)
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     """End it with all that it has started."""
     if process.returncode is not None:
         return

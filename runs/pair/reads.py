@@ -1,5 +1,7 @@
 """Reading the API of a BenchLab: bounded, and a token goes to that instance alone."""
 
+from __future__ import annotations
+
 import json
 import os
 import urllib.error

@@ -4,7 +4,7 @@ Whatever is sent goes through that program, which lies beside the installed pack
 tries, and what it knows of the machine, the CI and the commits.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -125,4 +125,4 @@ def _lines(execution: Execution) -> bytes:
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat()
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat()

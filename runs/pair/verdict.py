@@ -1,5 +1,7 @@
 """The answer about two sides that took turns: the server's kernel and words."""
 
+from __future__ import annotations
+
 import math
 import statistics
 from collections.abc import Sequence

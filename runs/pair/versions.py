@@ -14,12 +14,14 @@ Exit status: 0 the newest version is no slower than the oldest, 1 slower, 2 unde
 comparable, 64 wrong use.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
 import random
-import re
 import shlex
+import shutil
 import signal
 import statistics
 import sys
@@ -58,6 +60,7 @@ from runs.pair.command import (
 from runs.pair.figures import Figures, FiguresDiffer, read
 from runs.pair.measuring import CommandFailed, Execution, OutOfTime, Rounds, execute
 from runs.pair.verdict import CAMPAIGN, EXITS, cell, decided
+from runs.patterns import re
 from runs.tools.adapter import UnreadableOutput
 
 _RANGE = re.compile(r"(\d{1,2}(?:\.\d)?)\.\.(\d{1,2}(?:\.\d)?)")
@@ -314,7 +317,7 @@ def judged(
     )
     steps = tuple(
         Step(base, head, inference, of_version)
-        for head, inference, of_version in zip(heads, found, values[1:], strict=True)
+        for head, inference, of_version in zip(heads, found, values[1:])
     )
     return VersionsAnswer(
         first.name, first.unit, base, first.base, steps, count, measured.failed, seconds
@@ -431,16 +434,14 @@ def _chosen(wanted: str, bindirs: Sequence[Path]) -> tuple[Installation, ...]:
 @contextmanager
 def _folder() -> Iterator[Path]:
     """A folder that the servers' account can enter; with all in it removed at the end."""
-    with tempfile.TemporaryDirectory(
-        prefix="benchlab-versions-", ignore_cleanup_errors=True
-    ) as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        try:
-            yield folder
-        finally:
-            for made in sorted(folder.iterdir()):
-                _removed(made)
+    folder = Path(tempfile.mkdtemp(prefix="benchlab-versions-"))
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        for made in sorted(folder.iterdir()):
+            _removed(made)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _removed(folder: Path) -> None:

@@ -4,13 +4,16 @@
 history of a setting can be read off the file, and a new version adds few lines (see `record`).
 """
 
+from __future__ import annotations
+
 import csv
 import functools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
+
+from runs.patterns import re
 
 FILE = Path(__file__).parent / "settings.csv"
 # Oldest first; the last may be `UNRELEASED`.

@@ -4,9 +4,9 @@ Source: `convert_to_base_unit()` and `ShowGUCOption()` in PostgreSQL's `guc.c`. 
 convert whole numbers and truncate; from 12 on fractions are accepted and numbers are rounded.
 """
 
-import re
 from collections.abc import Mapping
 
+from runs.patterns import re
 from runs.postgresql_settings.catalogue import is_older
 
 BYTES: Mapping[str, int] = {

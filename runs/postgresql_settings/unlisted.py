@@ -4,11 +4,14 @@ Sources: the enum tables and `map_old_guc_names` in PostgreSQL's `guc.c` (`guc_t
 on), and trying it on servers. Spans are (first, last) major version; None means the newest.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import Optional
 
 from runs.postgresql_settings.catalogue import Setting, is_older, position
 
-Span = tuple[str, str | None]
+Span = tuple[str, Optional[str]]
 
 ON = ("on", "true", "yes", "1")
 OFF = ("off", "false", "no", "0")

@@ -3,14 +3,17 @@
 Source: `parse_bool`, `parse_int`, `parse_real` and `config_enum_lookup_by_name` of PostgreSQL.
 """
 
-import re
+from __future__ import annotations
 
+from typing import Union
+
+from runs.patterns import re
 from runs.postgresql_settings import units, unlisted
 from runs.postgresql_settings.catalogue import Setting, is_older
 from runs.postgresql_settings.findings import About
 from runs.wording import gettext_noop as _
 
-Value = bool | int | float | str
+Value = Union[bool, int, float, str]
 
 _HEXADECIMAL = r"0[xX][0-9a-fA-F]++"
 _INTEGER = re.compile(

@@ -5,19 +5,21 @@ except `UnreadableOutput`; it prefers no number to a plausible wrong one: a run 
 figures, and a run that covers less than was asked for is `partial` and says why.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
 from runs.wording import Marked, Wording, joined, put, wording_of
 from runs.wording import gettext_noop as _
 
 Direction = Literal["higher", "lower", "neutral"]
 Status = Literal["finished", "partial", "failed"]
-Files = Mapping[str, bytes | str]
-Level = int | float | str
+Files = Mapping[str, Union[bytes, str]]
+Level = Union[int, float, str]
 LONGEST_MESSAGE = 500  # characters of what a tool said
 _LONGEST_FAILURE = 5000  # of all that is wrong with a run
 _QUOTED = Marked("%(said)s")
@@ -103,7 +105,7 @@ class SeriesData:
     interval: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Reading:
     """What the files of one run say.
 
@@ -135,7 +137,7 @@ class Reading:
         lengths = accumulate(len(reason.message) for reason in self.reasons)
         reasons = [
             reason.wording
-            for reason, length in zip(self.reasons, lengths, strict=True)
+            for reason, length in zip(self.reasons, lengths)
             if length <= _LONGEST_FAILURE
         ]
         return joined(reasons, _("; %(sentence)s")) if reasons else {}

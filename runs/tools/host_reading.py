@@ -4,11 +4,13 @@ Names are the same whatever the tool, `known_metrics.HOST`: processors in percen
 with niced; those of a device carry its name (`disk_util_vda`).
 """
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from runs.patterns import re
 from runs.tools.known_metrics import HOST
 from runs.tools.metrics import Metric
 from runs.tools.output import number

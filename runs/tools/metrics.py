@@ -1,12 +1,14 @@
 """What a figure is of, and series: points in time as values at a fixed interval."""
 
+from __future__ import annotations
+
 import hashlib
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from typing import Optional
 
+from runs.patterns import re
 from runs.tools import units
 from runs.tools.adapter import Direction, MetricValue, SeriesData
 from runs.tools.output import slug
@@ -39,7 +41,7 @@ class Metric:
             MetricValue(self.name, float(value), self.unit, self.direction, self.title),
         )
 
-    def part(self, name: str, *, is_marked: bool = False) -> "Metric":
+    def part(self, name: str, *, is_marked: bool = False) -> Metric:
         """Return this metric of a part of the run: an operation, a job, a statement.
 
         `is_marked` asks for a hash of its name, so that no two parts become one.
@@ -48,7 +50,7 @@ class Metric:
         full = f"{prefix}_{self.name}" if prefix else self.name
         return replace(self, name=full, title=f"{name[:_LONGEST_TITLE]}: {self.title}")
 
-    def kind(self, name: str) -> "Metric":
+    def kind(self, name: str) -> Metric:
         """Return the one of a family: of a method, of a device."""
         full = f"{self.name}_{slug(name)}"[:_LONGEST_NAME]
         return replace(self, name=full, title=f"{self.title}: {name}")
@@ -77,12 +79,12 @@ def named(name: str, longer_by: int = 0, *, is_marked: bool = False) -> str:
 _INTERVALS_PER_POINT = 10
 _INTERVALS_ALWAYS = 1000
 
-Point = tuple[float, float | None]
+Point = tuple[float, Optional[float]]
 
 
 def interval_of(seconds: Sequence[float]) -> float | None:
     """Return the usual distance of times in order, in seconds; None if there are too few."""
-    distances = sorted(later - earlier for earlier, later in pairwise(seconds))
+    distances = sorted(later - earlier for earlier, later in zip(seconds, seconds[1:]))
     middle = distances[len(distances) // 2] if distances else 0.0
     return round(middle, 3) if middle > 0.0005 else None
 

@@ -69,5 +69,5 @@ def _series(host_reading: HostReading) -> Iterator[SeriesData]:
     interval = interval_of(host_reading.seconds) or 1.0
     for name, values in host_reading.columns.items():
         if metric := metric_of(name):
-            points = list(zip(host_reading.seconds, values, strict=True))
+            points = list(zip(host_reading.seconds, values))
             yield from regular(metric, points, interval=interval)

@@ -1,14 +1,16 @@
 """Raw output of a tool: decoded text in lines, and JSON documents in it."""
 
+from __future__ import annotations
+
 import codecs
 import json
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from runs import foreign_json
+from runs.patterns import re
 from runs.tools.adapter import Files, UnreadableOutput
 from runs.wording import gettext_noop as _
 
@@ -168,7 +170,7 @@ def rows(document: Any, *keys: str) -> list[dict[str, Any]]:
 
 def number(value: Any) -> float | None:
     """Return a finite number, also one that is written as text; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
         parsed = float(value)

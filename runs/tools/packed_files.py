@@ -1,5 +1,7 @@
 """Packed files, by how they begin."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 

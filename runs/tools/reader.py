@@ -1,10 +1,11 @@
 """Reads a tool's files as they reach the door: unwrapped, and with a word on what they are not."""
 
-import re
-from bisect import bisect_left
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 
+from runs.patterns import re
 from runs.tools import monitors, packed_files, registry, tools_without_adapter, units
 from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
 from runs.tools.output import text_of
@@ -180,7 +181,13 @@ def _placed(adapter: Adapter, reading: Reading, files: Files) -> Reading:
         outcome = _outcome(adapter, {**files, name: "".join(lines[:count])})
         return isinstance(outcome, Reading) and _holds_several(outcome)
 
-    line_number = bisect_left(range(len(lines)), True, key=is_several)
+    line_number, above = 0, len(lines)
+    while line_number < above:
+        middle = (line_number + above) // 2
+        if is_several(middle):
+            above = middle
+        else:
+            line_number = middle + 1
     sentence = _("%(reason)s The second is there by line %(line)s.")
     reasons = tuple(
         Reason(reason.code, sentence, reason=reason, line=line_number)

@@ -1,5 +1,7 @@
 """The adapters, found by their folders: each `runs/tools/<tool>/adapter.py` has an `ADAPTER`."""
 
+from __future__ import annotations
+
 import pkgutil
 from functools import cache
 from importlib import import_module

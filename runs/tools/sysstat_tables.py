@@ -4,9 +4,11 @@ Times are as most locales write them: 24 hours, AM and PM, Japanese, and seconds
 pidstat -h has them. Source: sysstat's mpstat(1), pidstat(1), sar(1).
 """
 
-import re
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from runs.patterns import re
 from runs.tools import output
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import HostReading, of_samples
@@ -81,7 +83,7 @@ def _rows(text: str) -> Iterator[tuple[float, Cells]]:
             clock = _seconds(time_match)
             days += clock + _DAY / 2 < before
             before = clock
-            yield clock + days * _DAY, dict(zip(heading, words, strict=True))
+            yield clock + days * _DAY, dict(zip(heading, words))
 
 
 def _is_heading(words: list[str]) -> bool:

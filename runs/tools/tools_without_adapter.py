@@ -1,6 +1,6 @@
 """Tools whose output nothing here reads, and which a refusal names."""
 
-import re
+from runs.patterns import re
 
 # Tools without an adapter, by a line that only they print.
 TOOLS = (

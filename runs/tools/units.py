@@ -1,5 +1,7 @@
 """Units of one quantity: figures in one of them can be stored in another."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 
 KIB = 1024

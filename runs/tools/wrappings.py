@@ -3,11 +3,13 @@
 The text that a tool printed is in there whole; it is taken out here, for all tools.
 """
 
+from __future__ import annotations
+
 import html
-import re
 from collections.abc import Iterator
 
 from runs import enclosed
+from runs.patterns import re
 from runs.tools.adapter import Reason
 from runs.tools.output import text_of
 from runs.wording import gettext_noop as _

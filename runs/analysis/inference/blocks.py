@@ -148,7 +148,7 @@ def blocked(cells: Sequence[Cell]) -> Fit | None:
     of_run: list[int] = []
     in_block: list[int] = []
     logs: list[float] = []
-    for position, (cell, is_usable) in enumerate(zip(cells, usable, strict=True)):
+    for position, (cell, is_usable) in enumerate(zip(cells, usable)):
         if is_usable:
             of_run += [position] * cell.count
             in_block += [

@@ -1,5 +1,7 @@
 """The input of the kernel: cells with their runs, pairs to compare, and prior noise."""
 
+from __future__ import annotations
+
 import math
 import statistics
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -58,7 +60,7 @@ class Cell:
         """How many of them there should be."""
         return len(self.slices) or self.n
 
-    def shares_rounds(self, cell: "Cell") -> bool:
+    def shares_rounds(self, cell: Cell) -> bool:
         """Whether both have slices of enough of the same rounds to be compared."""
         return len(set(self.rounds) & set(cell.rounds)) >= LEAST_ROUNDS
 
@@ -74,13 +76,13 @@ class Cell:
             return 0.0
         return rounding.rounding(self.values, self.unit)
 
-    def of_jobs(self, jobs: Collection[str]) -> "Cell":
+    def of_jobs(self, jobs: Collection[str]) -> Cell:
         """The runs of these jobs alone."""
         return self.of_runs(
             [position for position, job in enumerate(self.jobs) if job in jobs]
         )
 
-    def of_runs(self, positions: Sequence[int]) -> "Cell":
+    def of_runs(self, positions: Sequence[int]) -> Cell:
         """The runs at these places alone; the order of runs stays."""
         logs = [self.logs[position] for position in positions] if self.logs else []
         return Cell(
@@ -119,7 +121,7 @@ class CellValue:
         }
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "CellValue":
+    def from_json(cls, kept: Mapping[str, Any]) -> CellValue:
         """From what `to_json` gave, or more."""
         return cls(kept["value"], kept["low"], kept["high"], tuple(kept["runs"]))
 

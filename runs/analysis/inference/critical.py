@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 import scipy as sp
@@ -157,7 +156,7 @@ def _crossed(looks: Sequence[int], limit: float) -> float:
     reach = limit * np.sqrt(looks[0])
     positions = nodes * reach
     density = _normal(positions, looks[0]) * weights * reach
-    for before, after in pairwise(looks):
+    for before, after in zip(looks, looks[1:]):
         reach = limit * np.sqrt(after)
         next_positions = nodes * reach
         density = density @ _normal(

@@ -262,11 +262,7 @@ def judge(
         rule, level=min(level, significance / max(len(family or pairs), 1))
     )
     without = [_without_log(model, pair, of_zeros) for pair in pairs]
-    tested = [
-        pair
-        for pair, inference in zip(pairs, without, strict=True)
-        if inference is None
-    ]
+    tested = [pair for pair, inference in zip(pairs, without) if inference is None]
     inferences: Iterator[Inference] = iter(())
     if tested:
         contrasts = model.contrasts(tested)
@@ -320,9 +316,7 @@ def judged(
     )
     return [
         _answer(model, pair, rule, _Figures(*row))
-        for pair, *row in zip(
-            pairs, *(column.tolist() for column in figures), strict=True
-        )
+        for pair, *row in zip(pairs, *(column.tolist() for column in figures))
     ]
 
 

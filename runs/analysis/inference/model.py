@@ -203,7 +203,7 @@ class Model:
             return significance
         contrasts = self.contrasts(tested)
         bases = (pair.base for pair in tested)
-        groups = by_key(zip(bases, contrasts.shared.tolist(), strict=True))
+        groups = by_key(zip(bases, contrasts.shared.tolist()))
         return critical.level(groups.values(), contrasts.pooled, significance)
 
     def reading(self, position: int) -> tuple[float, float, float] | None:

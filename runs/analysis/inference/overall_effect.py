@@ -30,7 +30,7 @@ def judge_together(
     if len(pairs) < 2 or not all(model.is_tested(pair) for pair in pairs):
         return None
     model = model.for_table(pairs)
-    groups = by_key(zip(machines, pairs, strict=True))
+    groups = by_key(zip(machines, pairs))
     contrasts_of_machines = [model.together(group) for group in groups.values()]
     contrast = (
         contrasts_of_machines[0]

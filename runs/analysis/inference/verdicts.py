@@ -1,5 +1,7 @@
 """The answer about one pair: an interval and a word; and the overall result of a table."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

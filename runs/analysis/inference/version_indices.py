@@ -69,9 +69,7 @@ def indices(
     of_noise = min(reading.freedom for reading in joined_readings)
     index_of = {}
     # The further rows are of campaigns.
-    for version, log, own_noise, shared in zip(
-        versions, logs, noise, machines, strict=False
-    ):
+    for version, log, own_noise, shared in zip(versions, logs, noise, machines):
         width, variance = 0.0, own_noise + shared
         if variance > 0:
             inverse_freedom = own_noise**2 / max(of_noise, 1.0) + shared**2 / freedom

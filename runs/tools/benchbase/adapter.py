@@ -4,10 +4,12 @@ Sources: BenchBase's ResultWriter (2021 to 2024) and published summaries. `Throu
 request, `Goodput` those that were committed.
 """
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
+from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,

@@ -1,11 +1,13 @@
 """fio's output with --output-format=json or json+, which may have messages as text before it."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from runs import foreign_json
+from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
@@ -239,7 +241,7 @@ def _began_at_once(reports: list[dict[str, Any]]) -> bool:
     exact = [number(report.get("timestamp_ms")) for report in reports]
     begun = [
         milliseconds / 1000 - seconds_taken
-        for milliseconds, seconds_taken in zip(exact, took, strict=True)
+        for milliseconds, seconds_taken in zip(exact, took)
         if milliseconds is not None
     ]
     is_timed = len(begun) == len(reports) and took == sorted(set(took))

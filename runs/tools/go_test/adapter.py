@@ -5,12 +5,12 @@ the number of processors at its end where all have the same. Output of `go test 
 the text in it. One that ends neither with PASS nor with FAIL may be cut anywhere.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from runs.patterns import re
 from runs.tools import known_metrics, units
 from runs.tools.adapter import (
     SEVERAL_RESULTS,

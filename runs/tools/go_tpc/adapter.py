@@ -1,10 +1,12 @@
 """go-tpc's raw output of `go-tpc tpcc run`, in any of its output formats."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
@@ -157,7 +159,7 @@ def _take_row(line: str, report: Report) -> None:
     if cells[0] in ("PREFIX", "TPMC"):
         report.header = tuple(cell.lower() for cell in cells)
         return
-    row = dict(zip(report.header, cells, strict=False))
+    row = dict(zip(report.header, cells))
     if len(cells) != len(report.header) or not report.header:
         _refuse(line, report)
     elif "tpmc" in row:

@@ -5,6 +5,8 @@ Of repetitions the median counts. Of a file of aggregates alone
 at the end of the benchmark's name.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -161,7 +163,7 @@ def _counters(rows_of_name: list[dict[str, Any]]) -> dict[str, Metric]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _ms(row: dict[str, Any], field: str) -> float | None:

@@ -4,10 +4,12 @@ Sources: the manual (CLI, "Jobs interface"), the schema hammerdb-job-report-v1 a
 reports of 6.0. Lists of strings are lines of the log.
 """
 
-import re
+from __future__ import annotations
+
 from datetime import datetime
 from typing import Any
 
+from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData
 from runs.tools.hammerdb.text_log import Log, read_lines
@@ -107,7 +109,7 @@ def _keep_times(name: str | None, row: dict[str, Any], log: Log) -> None:
 
 def _text(value: Any) -> str:
     """Return a whole number or a text as text; nothing for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
         return ""
     return str(value)[:60] if isinstance(value, str) or abs(value) < 10**15 else ""
 

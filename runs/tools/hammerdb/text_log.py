@@ -5,8 +5,11 @@ Sources: the manual (CLI, "Timed test", "Time profiling with xtprof") and publis
 call twice: calls are those of the users. A profile's file has those of earlier runs above its own.
 """
 
-import re
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+
+from runs.patterns import re
 
 _COUNT = "[0-9]{1,15}"
 _MS = r"[0-9]{1,15}\.[0-9]{1,6}"

@@ -3,6 +3,8 @@
 The median of each command counts. A command that failed leaves nothing to rely on.
 """
 
+from __future__ import annotations
+
 import statistics
 from collections.abc import Iterator
 from typing import Any

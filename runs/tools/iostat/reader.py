@@ -6,7 +6,6 @@ MB, and iostat(8) of macOS and the BSDs; samples of 12.6 in tests/samples/tools.
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 from runs import foreign_json
@@ -97,13 +96,9 @@ def _read_text(text: str) -> Iterator[Row]:
                 row = {}
             header = [cell.strip("%") for cell in cells]
         elif header and header[0] == "avg-cpu:" and len(cells) == len(header) - 1:
-            row |= dict(
-                processor(dict(zip(header[1:], map(_plain, cells), strict=True)))
-            )
+            row |= dict(processor(dict(zip(header[1:], map(_plain, cells)))))
         elif header and len(cells) == len(header):
-            row |= _disk(
-                cells[0], dict(zip(header[1:], map(_plain, cells[1:]), strict=True))
-            )
+            row |= _disk(cells[0], dict(zip(header[1:], map(_plain, cells[1:]))))
     if row:
         yield row
 
@@ -121,7 +116,8 @@ def _read_bsd(text: str) -> Iterator[Row]:
     """A line a sample, below a line of devices and one of columns: KB/t tps MB/s for each disk."""
     devices: list[str] = []
     header: list[str] = []
-    for before, line in pairwise(["", *text.splitlines()]):
+    lines = text.splitlines()
+    for before, line in zip(["", *lines], lines):
         cells = line.split()
         if "MB/s" in cells or {"us", "sy", "id"} <= set(cells):
             devices, header = _disks(before), cells
@@ -139,7 +135,7 @@ def _bsd_row(
 ) -> Row:
     row: Row = {}
     rates = [index for index, name in enumerate(header) if name == "MB/s"]
-    for index, device in zip(rates, devices, strict=False):
+    for index, device in zip(rates, devices):
         row[device_column("disk_transfer", device)] = (
             number(cells[index]) or 0.0
         ) * 1024

@@ -4,8 +4,9 @@ The direction may be left out for units of time (lower is better) and for rates 
 second: higher is better); for others it is unknown.
 """
 
-import re
+from __future__ import annotations
 
+from runs.patterns import re
 from runs.tools import units
 from runs.tools.adapter import (
     Adapter,

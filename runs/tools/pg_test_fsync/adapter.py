@@ -4,10 +4,12 @@ Source: src/bin/pg_test_fsync of PostgreSQL 9.2 to 19; the tool prints neither i
 end, which is why the last of its tests is looked for.
 """
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,

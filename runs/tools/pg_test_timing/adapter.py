@@ -4,9 +4,9 @@ To 17 the histogram is of microseconds, from 18 on of nanoseconds; only the cost
 each clock that the machine has: the system's is the one of before, the others have their names.
 """
 
-import re
 from collections.abc import Iterator
 
+from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,

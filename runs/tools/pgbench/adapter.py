@@ -1,10 +1,12 @@
 """pgbench's raw output: the summary, progress, statements, and the logs of `-l`."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import (
     Adapter,
@@ -152,9 +154,7 @@ def progress_series(points: tuple[ProgressPoint, ...]) -> tuple[SeriesData, ...]
     )
     series: list[SeriesData] = []
     for metric, values in columns:
-        placed = [
-            (time - shift, value) for time, value in zip(seconds, values, strict=True)
-        ]
+        placed = [(time - shift, value) for time, value in zip(seconds, values)]
         series += regular(metric, placed, interval=interval)
     return tuple(series)
 

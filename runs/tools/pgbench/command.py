@@ -1,11 +1,13 @@
 """pgbench's command lines as argument lists, and the options of `pgbench -i`."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
+from runs.patterns import re
 from runs.tools.pgbench import versions
 from runs.tools.pgbench.versions import UnsupportedByToolError, require
 

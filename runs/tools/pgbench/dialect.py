@@ -4,9 +4,9 @@ To 9.5 a variable gets a random value by `\setrandom`, `\set` to 9.4 takes one o
 line is a statement of its own. Source: the pgbench page of each version's manual.
 """
 
-import re
 from collections.abc import Iterator
 
+from runs.patterns import re
 from runs.tools.pgbench import versions
 from runs.tools.pgbench.script_tokens import Token, tokens
 from runs.tools.pgbench.versions import UnsupportedByToolError, require, version_text
@@ -134,9 +134,7 @@ def _setrandom(
         raise UnsupportedByToolError(
             f"Line {number}: random() takes a lower and an upper bound."
         )
-    for side, (end, bound) in enumerate(
-        zip(("low", "high"), tuple(bounds), strict=True)
-    ):
+    for side, (end, bound) in enumerate(zip(("low", "high"), tuple(bounds))):
         if not _OPERAND.fullmatch(bound):
             variable = f"benchlab_{name}_{end}"
             yield _old_set(variable, bound, number, client_version)

@@ -1,12 +1,14 @@
 """Several pgbench at once against one server: their results as that of one."""
 
+from __future__ import annotations
+
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from runs import foreign_json
+from runs.patterns import re
 from runs.tools.pgbench.load_plans import LOGGING_SESSION
 from runs.tools.pgbench.result import PgbenchResult, ProgressPoint
 from runs.tools.pgbench.script_tokens import tokens
@@ -111,7 +113,7 @@ def progress(of_each: Sequence[Sequence[ProgressPoint]]) -> tuple[ProgressPoint,
         return tuple(of_each[0])
     if not all(of_each):
         return ()
-    return tuple(map(_together, zip(*of_each, strict=False)))
+    return tuple(map(_together, zip(*of_each)))
 
 
 def _together(points: Sequence[ProgressPoint]) -> ProgressPoint:
@@ -135,7 +137,7 @@ def _weighted(values: Sequence[float | None], weights: Sequence[float]) -> float
     total = sum(weights)
     if not total or any(value is None for value in values):
         return None
-    pairs = zip(values, weights, strict=True)
+    pairs = zip(values, weights)
     return sum((value or 0.0) * weight for value, weight in pairs) / total
 
 

@@ -5,12 +5,14 @@ first three: it is exact below 1 ms and at most 1 % wide above. Digits and not l
 every awk counts them alike, and quickly.
 """
 
+from __future__ import annotations
+
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from runs.patterns import re
 from runs.tools.pgbench.command import Log
 
 # A line is "client transaction latency script seconds microseconds"; transactions that failed or

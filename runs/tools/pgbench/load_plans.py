@@ -6,14 +6,16 @@ Where the database has functions, each statement is executed once and taken back
 tells the plans within.
 """
 
+from __future__ import annotations
+
 import json
-import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from runs import foreign_json
+from runs.patterns import re
 
 SUMMARY_SINCE, SETTINGS_SINCE = 100000, 120000
 # Of the first, catalogue caches are empty.
@@ -104,7 +106,7 @@ def planned(printed: str, texts: Sequence[str]) -> Planned:
             continue
         number = int(head)
         plans.setdefault(number, plan)
-        if isinstance(plan.get("Planning Time"), int | float):
+        if isinstance(plan.get("Planning Time"), (int, float)):
             times.setdefault(number, []).append(float(plan["Planning Time"]))
     total = sum(statistics.median(of_statement) for of_statement in times.values())
     in_order = sorted(plans)

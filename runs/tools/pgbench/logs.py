@@ -11,10 +11,12 @@ Times are in microseconds. The tool never writes the last interval, and the firs
 the run, not with a second. Source: the manual's page of each version, and its recorded output.
 """
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import MetricValue, Reason, SeriesData
 from runs.tools.metrics import interval_of, regular
@@ -218,7 +220,7 @@ def _sum_by_second(log: TransactionLog) -> tuple[SeriesData, ...]:
     sums = log.per_second.latency_sum[: log.whole_seconds].tolist()
     latencies = tuple(
         total / count / _US_PER_MS if count else None
-        for total, count in zip(sums, counts, strict=True)
+        for total, count in zip(sums, counts)
     )
     if not counts:
         return ()

@@ -1,10 +1,12 @@
 """What pgbench says on standard error: progress, clients that died, errors, and chatter."""
 
+from __future__ import annotations
+
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from runs.patterns import re
 from runs.tools.pgbench.result import ProgressPoint
 
 COUNT = "[0-9]{1,18}"

@@ -1,10 +1,12 @@
 """pgbench's output, from 9.2 to 19beta1, into a `PgbenchResult`."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from runs.patterns import re
 from runs.tools.pgbench.messages import (
     Messages,
     count,

@@ -1,5 +1,7 @@
 """What a pgbench run printed, as values. A figure that the tool did not print is None, never 0."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +25,7 @@ class Problem(Reason):
         vars(self).update(note=note)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Expected:
     """What the caller knows of the run: the duration and clients asked for, the wall time taken."""
 
@@ -32,7 +34,7 @@ class Expected:
     elapsed_s: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ProgressPoint:
     """One line of `-P`: the interval that ends at `seconds`.
 
@@ -50,7 +52,7 @@ class ProgressPoint:
     skipped: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Transactions:
     """What is counted and timed of a whole run, and of each of its scripts."""
 
@@ -67,16 +69,16 @@ class Transactions:
     tps: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ScriptResult(Transactions):
     """The statistics of one script of several (9.6 and later). `number` counts from 1."""
 
-    number: int
-    name: str
+    number: int = 0
+    name: str = ""
     weight: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class StatementResult:
     """One row of `-r`: the average of a command of script number `script`.
 
@@ -90,7 +92,7 @@ class StatementResult:
     retries: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Settings:
     """What was run, as the tool repeats it; right even where the run failed.
 
@@ -114,7 +116,7 @@ class Settings:
     latency_limit_ms: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Figures(Transactions):
     """What was measured.
 
@@ -138,7 +140,7 @@ class Figures(Transactions):
     statements: tuple[StatementResult, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PgbenchResult(Figures, Settings):
     """A parsed run.
 
@@ -147,7 +149,7 @@ class PgbenchResult(Figures, Settings):
     rely on, and no figure is given. `progress` stays in every case: it is what was seen.
     """
 
-    status: Status
+    status: Status = "failed"
     problems: tuple[Problem, ...] = ()
     progress: tuple[ProgressPoint, ...] = ()
     unknown_lines: tuple[str, ...] = ()
@@ -159,6 +161,6 @@ class PgbenchResult(Figures, Settings):
         none = wording_of(_("pgbench gave no result."), {})
         return joined(wordings or [none], " · %(sentence)s")
 
-    def without_figures(self) -> "PgbenchResult":
+    def without_figures(self) -> PgbenchResult:
         """Return this result with every figure unknown."""
         return PgbenchResult(**{**vars(self), **vars(Figures())})

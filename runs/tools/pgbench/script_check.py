@@ -4,12 +4,12 @@ What only a server can check (SQL) is left to it. Scripts have the syntax of pgb
 Source: the pgbench page of PostgreSQL 18's manual, pgbench.c.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from runs.patterns import re
 from runs.tools.pgbench.script_tokens import (
     NAME,
     NO_SQL,

@@ -4,9 +4,12 @@ A backslash outside of literals and comments begins a command of pgbench, which 
 its line, behind SQL as well. Source: psqlscan.l and exprscan.l of PostgreSQL 18.
 """
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from runs.patterns import re
 
 # By what they are not: Python takes 3 ms to compile a class of all letters.
 LETTER = r"[^\x00-@\[-\^`{-\x7f]"

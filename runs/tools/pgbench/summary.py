@@ -5,9 +5,12 @@ The lines and their versions (source: the tool's own output, 9.2 to 18, and 19's
 equals sign later; failures and tries come with 15; several scripts have weights from 9.6.
 """
 
-import re
-from dataclasses import dataclass, field
+from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import Optional
+
+from runs.patterns import re
 from runs.tools.pgbench.messages import COUNT, DECIMAL, PERCENTAGE, count, decimal
 from runs.tools.pgbench.result import StatementResult
 
@@ -120,7 +123,7 @@ _ENDS_WHOLE = re.compile(
     rf"\A(?: - )?(?:tps|latency \w+|{COUNT} transactions)\b.*(?: ms|\))"
 )
 
-Values = dict[str, str | None]
+Values = dict[str, Optional[str]]
 
 
 @dataclass

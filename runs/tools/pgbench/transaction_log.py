@@ -10,20 +10,17 @@ between two columns. Source: the manual's pgbench page, "Per-Transaction Logging
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from runs.patterns import re
 from runs.tools.output import UNKNOWN_LINES, text_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _EXACT_BITS = 20  # latencies below 2^20 us (1.05 s) are counted to the microsecond
 _KEPT_BITS = 10  # longer ones keep ten binary digits: they are exact to 0.1 %
@@ -71,10 +68,10 @@ class Latencies:
         digits = np.floor(np.log2(latencies.astype(np.float64))).astype(np.int64) + 1
         dropped = digits - _KEPT_BITS
         rounded, counts = np.unique(latencies >> dropped << dropped, return_counts=True)
-        self._long.update(dict(zip(rounded.tolist(), counts.tolist(), strict=True)))
+        self._long.update(dict(zip(rounded.tolist(), counts.tolist())))
 
 
-Numbers: TypeAlias = "NDArray[np.int64]"
+Numbers = NDArray[np.int64]
 
 WIDTHS = (6, 7, 8)
 # In the place of the time, what became of a transaction that has none.

@@ -51,7 +51,7 @@ def _values(tests: list[dict[str, Any]]) -> Iterator[MetricValue]:
     names = [_named(row, "name") for row in tests]
     counts = Counter(names)
     ambiguous = {name for name in names if counts[name] > 1} | marked(names)
-    for row, name in zip(tests, names, strict=True):
+    for row, name in zip(tests, names):
         seconds = number(part(row, "stats").get("median"))
         if seconds is not None and name:
             is_alike = name in ambiguous

@@ -4,7 +4,7 @@ Source: sysstat's sadf(1), sar(1) and json.c; samples of 12.6.1 in tests/samples
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from statistics import fmean
 from typing import Any
 
@@ -138,7 +138,7 @@ def _samples(
         stamp = part(sample, "timestamp")
         try:
             moment = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(
-                tzinfo=UTC
+                tzinfo=timezone.utc
             )
         except (KeyError, ValueError):
             continue

@@ -3,10 +3,12 @@
 Of reports at checkpoints (`--report-checkpoints`) the last, of the whole run, counts.
 """
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,

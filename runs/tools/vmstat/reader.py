@@ -3,9 +3,9 @@
 Source: procps' vmstat(8); samples of procps-ng 4.0 in tests/samples/tools.jsonl.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 
+from runs.patterns import re
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import KIB_PER_MIB, HostReading, of_samples
 from runs.wording import gettext_noop as _
@@ -63,7 +63,7 @@ def _read_macos(text: str, page: int, interval_s: float) -> HostReading:
         if "free" in cells and "file-backed" in cells:
             header = cells
         elif header and len(cells) == len(header) and cells[0].isdigit():
-            columns = dict(zip(header, cells, strict=True))
+            columns = dict(zip(header, cells))
             free, files = (_pages(columns[name]) for name in ("free", "file-backed"))
             mib = page / 2**20
             row = {
@@ -97,7 +97,7 @@ def _samples(lines: Sequence[str]) -> Iterator[dict[str, float]]:
             header = line.split()[begin:]
             continue
         # Of columns with one name the processors' are the last: `sy` is of system calls, too.
-        row = dict(zip(header, line.split()[begin:], strict=False))
+        row = dict(zip(header, line.split()[begin:]))
         numbers = {name: float(cell) for name, cell in row.items() if cell.isdigit()}
         if header and {"r", "us", "sy", "id"} <= numbers.keys():
             yield numbers
