@@ -48,6 +48,9 @@ THEMES = {
     "sysbench": _(
         "How many queries of many small loads a version answers, reading and writing."
     ),
+    "analytical-queries": _(
+        "Elapsed time of many analytical queries, of loading and of building indexes."
+    ),
     "asynchronous-io": _("What io_method and io_workers bring to reading and writing."),
     "vector-search": _("Searching vectors: recall, throughput and index builds."),
     "backup-compression": _(
@@ -62,6 +65,7 @@ _TITLES = {
     "partitioning": _("Partitioning"),
     "profile": _("Profile"),
     "sysbench": _("Small loads of sysbench"),
+    "analytical-queries": _("Analytical queries"),
     "asynchronous-io": _("Asynchronous I/O"),
     "vector-search": _("Vector search"),
     "backup-compression": _("Compression of backups"),
