@@ -296,7 +296,7 @@ SCENARIO = Scenario(
     offers_slices=True,
     cluster=cluster,
     only_reads=only_reads,
-    quick=Quick({"duration": 6}, {"scale": (1,), "clients": (1, 2)}),
+    quick=Quick({"duration": 6}, {"scale": (10,), "clients": (1, 2)}),
     places={
         "wg1-2017-4-1": Place(
             levels={"script": ("select-only",), "clients": (1,)},

@@ -30,6 +30,7 @@ USUAL = {
     "pattern": gettext_lazy("Pattern"),
     "index": gettext_lazy("Index"),
     "load": gettext_lazy("Load"),
+    "vcpus": "vCPU",
     "block_size": gettext_lazy("Block size"),
 }
 

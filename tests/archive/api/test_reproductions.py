@@ -39,6 +39,8 @@ def test_each_factor_of_each_place_keeps_levels_that_are_printed(server, is_quic
             seen += bool(accepted)
             # The full form has as many clients a core as the print.
             is_scaled = factor.name == "clients" and not is_quick
+            # One printed scale is a size of the data, as a parameter of that name is.
+            is_scaled |= factor.name == "scale" and len(accepted) == 1
             if accepted and not (chosen & accepted) and not is_scaled:
                 faults.append(
                     (campaign.slug, factor.name, sorted(accepted), sorted(chosen))
@@ -81,7 +83,8 @@ def test_a_quick_form_has_the_first_and_the_last_level_of_what_can_run(server):
         alone = (place.quick or found.choice.scenario.quick).on_one_machine
         for factor in found.choice.scenario.factors:
             told = printed.of_factor(campaign, place, factor.name, known)
-            if not told or factor.name in alone:
+            is_size_of_data = factor.name == "scale" and len(told) == 1
+            if not told or factor.name in alone or is_size_of_data:
                 continue
             every = full[campaign.slug].levels[factor.name]
             if factor.name == "clients":
@@ -183,3 +186,39 @@ def test_every_scenario_of_a_place_is_found(server):
     ]
     assert len(places()) == len(found) + len(why_not)
     assert len(found) > 75
+
+
+@pytest.mark.parametrize("is_quick", [False, True])
+def test_one_printed_scale_becomes_one_that_fits(server, is_quick):
+    campaign = Campaign.objects.get(slug="vonng-2022-metal")
+    server.hardware = factories.hardware("small")
+    server.hardware.memory_bytes = 4 * 10**9
+
+    found = reproduction(campaign, [server], is_quick=is_quick)
+
+    (scale,) = found.levels["scale"]
+    assert scale == (10 if is_quick else 62)
+    assert found.keeps_question
+
+
+def test_threads_of_a_print_are_no_cores(server):
+    campaign = Campaign.objects.get(slug="vonng-2022-metal")
+
+    found = reproduction(campaign, [server], is_quick=True)
+
+    (hardware,) = (each for each in found.changes if each.code == "hardware")
+    assert hardware.printed_text == "96 threads, 192 GB"
+
+
+def test_a_factor_that_the_scenario_does_not_vary_is_said_with_its_reason(server):
+    campaign = Campaign.objects.get(slug="postgresbench-2026-standbys")
+
+    found = reproduction(campaign, [server], is_quick=True)
+
+    (change,) = (each for each in found.changes if each.code == "vcpus")
+    assert (change.name, change.printed_text, change.chosen_text) == (
+        "vCPU",
+        "4, 16",
+        "–",
+    )
+    assert change.reason == "what the scenario does not vary"

@@ -285,7 +285,8 @@ def _of_factors(
         return
     for name, levels in published_levels.items():
         if name not in {*varied, VERSION, BLOCK_SIZE} and len(levels) > 1:
-            yield _change(ours, name, list(levels), [])
+            change = _change(ours, name, list(levels), [])
+            yield replace(change, reason=_("what the scenario does not vary"))
 
 
 def _of_parameters(
@@ -390,7 +391,8 @@ def _facts(hardware: HardwareProfile | None) -> dict[str, Value] | None:
         return None
     facts = {
         "cpu": hardware.cpu_model,
-        "cores": hardware.cores or hardware.threads,
+        "cores": hardware.cores,
+        "threads": None if hardware.cores else hardware.threads,
         "memory": hardware.memory_printed or hardware.memory_bytes,
     }
     return {name: value for name, value in facts.items() if value} or None
@@ -404,6 +406,9 @@ def _machine(facts: Mapping[str, Value]) -> str:
     descriptions = (
         facts.get("cpu", ""),
         _("%(count)d cores") % {"count": facts["cores"]} if facts.get("cores") else "",
+        _("%(count)d threads") % {"count": facts["threads"]}
+        if facts.get("threads")
+        else "",
         memory(profile) if facts.get("memory") else "",
     )
     return ", ".join(filter(None, descriptions)) or _("unknown")

@@ -136,6 +136,8 @@ def levels(
             chosen, reason = list(quick), _("the quick form")
     elif len(chosen) > 1:
         chosen, reason = _sized(choice, factor, chosen, reason)
+    elif factor.name == SCALE:
+        chosen, reason = _constant_scale(choice, chosen, reason)
     able, why = _runnable(choice.scenario, factor, chosen, installations)
     if able != chosen:
         chosen, reason = able, why
@@ -207,6 +209,19 @@ def _sized(
             "as many clients a core as on the %(theirs)d cores there; here are %(ours)d"
         )
         return [*scaled], sentence % words
+    return levels, reason
+
+
+def _constant_scale(
+    choice: Choice, levels: list[Level], reason: str
+) -> tuple[list[Level], str]:
+    """The one printed scale, or a smaller one: it is a size of the data, and no question."""
+    scale = int(levels[0])
+    quick = choice.quick.levels.get(SCALE, ()) if choice.quick else ()
+    if quick and (largest := max(map(int, quick))) < scale:
+        return [largest], _("the quick form")
+    if (most := _largest_scale(choice.servers)) and most < scale:
+        return [most], _of_size()
     return levels, reason
 
 
