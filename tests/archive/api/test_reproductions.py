@@ -88,7 +88,10 @@ def test_a_quick_form_has_the_first_and_the_last_level_of_what_can_run(server):
                 continue
             every = full[campaign.slug].levels[factor.name]
             if factor.name == "clients":
-                every = factor.ordered([each for each in told if factor.accepts(each)])
+                most = found.choice.most_clients
+                every = factor.ordered(
+                    [each for each in told if factor.accepts(each) and each <= most]
+                )
             chosen = found.levels[factor.name]
             if every and (chosen[0], chosen[-1]) != (every[0], every[-1]):
                 faults.append((campaign.slug, factor.name, every, chosen))
@@ -199,6 +202,21 @@ def test_one_printed_scale_becomes_one_that_fits(server, is_quick):
     (scale,) = found.levels["scale"]
     assert scale == (10 if is_quick else 62)
     assert found.keeps_question
+
+
+def test_a_design_has_no_more_clients_than_its_configuration_has_connections(
+    server, post
+):
+    campaign = Campaign.objects.get(slug="vonng-2022-metal")
+    server.hardware = factories.hardware("small")
+    server.hardware.memory_bytes = 4 * 10**9
+
+    found = reproduction(campaign, [server], is_quick=True)
+
+    # The print's own configuration has 800, and too large buffers.
+    assert found.levels["clients"] == [1, 384]
+    assert found.keeps_question
+    assert post(found.body).status_code == 201
 
 
 def test_threads_of_a_print_are_no_cores(server):

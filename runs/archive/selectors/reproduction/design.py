@@ -339,6 +339,7 @@ def reproduction(
         printed.levels(campaign),
         has_further=bool(cluster_servers),
     )
+    choice.most_clients = _most_clients(choice)
     chosen = installations(choice)
     constants = {
         scenario_parameter.name: parameter(choice, scenario_parameter)
@@ -402,6 +403,21 @@ def _of_design(*, is_quick: bool) -> dict[str, str]:
 def _built_in() -> Configuration:
     configuration = Configuration.objects.filter(slug=BUILT_IN, project=None).first()
     return configuration or Configuration(name="Fixed-point observation, small machine")
+
+
+def _most_clients(choice: Choice) -> int:
+    """By the built-in configuration, or by the published one where the servers have room for it."""
+    node = printed.database_node(choice.campaign)
+    published = node.configuration if node else None
+    room = least_memory(choice.servers)
+    connections = []
+    for configuration in filter(None, (_built_in(), published)):
+        version = configuration.written_for or MAJORS[-1]
+        effective = Effective(configuration.settings, version)
+        buffers = effective.bytes("shared_buffers") or 0
+        if configuration != published or not room or buffers <= SHARE_OF_BUFFERS * room:
+            connections.append(int(effective.number("max_connections") or 0))
+    return max(connections) - SPARE_CONNECTIONS
 
 
 def _configuration(choice: Choice, clients: int) -> Configuration | None:

@@ -44,7 +44,8 @@ SYNC_METHOD, NOT_ON_LINUX = "wal_sync_method", frozenset({"fsync_writethrough"})
 class Choice:
     """A publication, the scenario that repeats it, and the servers; `reasons` by code.
 
-    `has_further` says whether further clusters have a server of their own.
+    `has_further` says whether further clusters have a server of their own. More clients than
+    `most_clients` get no connection.
     """
 
     campaign: Campaign
@@ -54,6 +55,7 @@ class Choice:
     servers: Sequence[Server]
     printed: Mapping[str, Sequence[Any]]
     has_further: bool = False
+    most_clients: int = 10_000
     reasons: dict[str, str] = field(default_factory=dict)
     not_installed: list[str] = field(default_factory=list)
 
@@ -141,6 +143,11 @@ def levels(
     able, why = _runnable(choice.scenario, factor, chosen, installations)
     if able != chosen:
         chosen, reason = able, why
+    if factor.name == CLIENTS:
+        connected = [level for level in chosen if int(level) <= choice.most_clients]
+        if connected and connected != chosen:
+            chosen = connected
+            reason = _("the configuration has fewer connections than printed clients")
     if wanted_levels and (fewer := _quick(choice, factor, chosen)) != chosen:
         chosen, reason = fewer, _("the quick form")
     choice.reasons[factor.name] = reason
