@@ -308,6 +308,10 @@ STORAGES = {
 # Maps of sources are as large as all the rest, and are read by nobody but its developers.
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
+# Who runs this site, and under which licence its own figures may be used: what help says of it.
+OPERATOR = env.str("BENCHLAB_OPERATOR", default="")
+DATA_LICENCE = env.str("BENCHLAB_DATA_LICENCE", default="")
+
 # Served over TLS by a proxy in front: set BENCHLAB_TLS=1 there.
 TLS = env.bool("BENCHLAB_TLS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = TLS

@@ -24,6 +24,7 @@ from runs.campaigns.selectors.answers import CampaignAnswer
 from runs.cells.selectors import versions
 from runs.compare.selectors.address import candidates
 from runs.configurations.selectors import configurations
+from runs.home.selectors import questions
 from runs.models import (
     Campaign,
     CampaignConfiguration,
@@ -184,7 +185,7 @@ PAGES = (
 class Group:
     """What was found of one `kind`, some of `total` rows, after `skip`.
 
-    A kind is a model's name, page or topic.
+    A kind is a model's name, page, question or topic.
     `is_near` says that these have some of the words only. `answers` are those of campaigns.
     """
 
@@ -216,8 +217,7 @@ def everywhere(words: str, *, to: Reader, kind: str = "", skip: int = 0) -> list
     ]
     if groups:
         return groups
-    near = _ranked(words, to, are_near=True)
-    return [_campaign_group(near, skip, is_near=True)] if near else []
+    return _nearest(words, to, skip)
 
 
 def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
@@ -236,12 +236,13 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     ):
         runs = projects.visible(Run.objects.select_related("campaign", "cell"), to=to)
         yield group("run", runs.filter(pk=int(number)))
-    # How many nights, or which version, is no word of a page.
-    asked = {
-        word for word in words.lower().split() if not word.isdecimal()
-    } - EMPTY_WORDS
+    asked = _asked(words)
     pages = [page for page in PAGES if asked and asked <= page.words]
     yield Group("page", pages, len(pages))
+    site_questions = [
+        question for question in questions.matching(asked) if asked <= question.words
+    ]
+    yield Group("question", site_questions, len(site_questions))
     cards = _topics(words)
     yield Group("topic", cards, len(cards))
     yield _campaign_group(_ranked(words, to), skip if kind == "campaign" else 0)
@@ -265,13 +266,34 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     yield group("workload", saying(workloads, words, "slug", "name"))
 
 
+def _nearest(words: str, to: Reader, skip: int) -> list[Group]:
+    """What has some of the words: questions about this site, a topic, campaigns."""
+    near_questions = questions.matching(_asked(words))
+    if near_questions:
+        return [Group("question", near_questions, len(near_questions), is_near=True)]
+    near_topics = _topics(words, are_near=True)
+    campaigns = _ranked(words, to, are_near=True)
+    groups = [
+        Group("topic", near_topics, len(near_topics), is_near=True),
+        _campaign_group(campaigns, skip, is_near=True),
+    ]
+    return [group for group in groups if group.rows]
+
+
+def _asked(words: str) -> set[str]:
+    """The words that say what is asked. How many nights, or which version, is no word of a page."""
+    return {
+        word for word in words.lower().replace("?", " ").split() if not word.isdecimal()
+    } - EMPTY_WORDS
+
+
 def unmeasured_setting(words: str, *, to: Reader) -> str:
     """The setting that the words are, if no campaign compares values of it; else nothing.
 
     What is found then has it among its settings, and says nothing about it. Two queries for a
     setting, none for other words.
     """
-    name = words.strip().lower()
+    name = "_".join(words.lower().split())
     if name not in {known.lower() for known in catalogue.all_names()}:
         return ""
     campaigns = projects.visible(Campaign.objects.order_by(), to=to)
@@ -353,8 +375,11 @@ class Said:
         return best
 
 
-def _topics(words: str) -> list[Card]:
-    """The topics that have all the words, in one of the languages; the best first. One query."""
+def _topics(words: str, *, are_near: bool = False) -> list[Card]:
+    """The topics that have all the words, in one of the languages; the best first. One query.
+
+    Near is the one that has the most words, if these are half of them and at least two.
+    """
     wanted = parsed(words)
     scored = []
     for place, card in enumerate(topics.cards() if wanted else ()):
@@ -362,6 +387,11 @@ def _topics(words: str) -> list[Card]:
         weights = [said.weight(word) for word in wanted]
         if all(weights):
             scored.append((-sum(weights), place, card))
+        number = sum(map(bool, weights))
+        if are_near and number >= max(2, len(wanted) / 2):
+            scored.append((-100 * number - sum(weights), place, card))
+    if are_near:
+        scored = sorted(scored)[:1]
     return [card for _weight, _place, card in sorted(scored)[:MOST_TOPICS]]
 
 

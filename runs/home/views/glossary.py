@@ -4,10 +4,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from runs.access import addresses
+from runs.home.selectors.questions import site_questions
 from runs.shared.glossary import TERMS
 
 
 @addresses.page("help")
 def help_page(request: HttpRequest) -> HttpResponse:
-    """The terms, and the first steps of each kind of reader."""
-    return render(request, "home/help.html", {"terms": TERMS})
+    """The terms, the first steps of each kind of reader, and questions about this site."""
+    context = {"terms": TERMS, "questions": site_questions()}
+    return render(request, "home/help.html", context)

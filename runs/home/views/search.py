@@ -18,6 +18,7 @@ from runs.shared.words import LONGEST
 # The heading of each kind, and the name of its pages' address.
 KINDS: dict[str, tuple[str | Promise, str]] = {
     "page": (_("Pages"), ""),
+    "question": (_("About this site"), ""),
     "topic": (_("Topics"), "topic"),
     "run": (_("Runs"), "run-detail"),
     "campaign": (_("Campaigns"), "campaign-detail"),
@@ -63,6 +64,7 @@ def everywhere(request: HttpRequest) -> HttpResponse:
         "words": words,
         "groups": groups,
         "is_near": any(group.is_near for group in found),
+        "is_of_site": any(group.kind == "question" for group in found),
         "unmeasured": search.unmeasured_setting(words, to=request.user),
     }
     return render(request, "home/search.html", context)
@@ -73,6 +75,13 @@ def row_of(group: Group, row: Any) -> dict[str, Any]:
     kind = group.kind
     if kind == "page":
         return {"name": row.name, "href": reverse(row.address), "note": row.note}
+    if kind == "question":
+        return {
+            "name": row.question,
+            "href": row.address,
+            "note": "",
+            "answer": " ".join(row.sentences),
+        }
     if kind == "topic":
         return {
             "name": translated(row.topic.title),

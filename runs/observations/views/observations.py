@@ -98,6 +98,8 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "formats": list(formats.FORMATS),
         "texts": _texts(edition) if edition else [],
     }
+    if permissions.may(request.user, Right.QUEUE, observation.project_id):
+        context |= _preview(observations.plan_of(observation))
     return render(request, "observations/detail.html", context)
 
 
@@ -238,10 +240,13 @@ def _begun(request: HttpRequest, form: ObservationForm) -> Observation | None:
 
 def _previewed(form: ObservationForm) -> dict[str, Any]:
     """What an edition would take and could show, or why it cannot be queued."""
-    if not form.is_valid():
-        return {}
+    return _preview(form.plan()) if form.is_valid() else {}
+
+
+def _preview(wanted_plan: Plan) -> dict[str, Any]:
+    """What an edition of this plan would take, or why it cannot be queued."""
     try:
-        plan = observations.planned(form.plan())
+        plan = observations.planned(wanted_plan)
     except ServiceError as error:
         return {"problem": error}
     estimates_found = observations.estimates(plan)

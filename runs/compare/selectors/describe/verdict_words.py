@@ -97,6 +97,11 @@ def error_row(inferences: Sequence[Inference], n: int) -> ErrorRow | None:
     return ErrorRow(table, rows, runs, chosen["rate"])
 
 
+def rates_of(table: str) -> list[float]:
+    """The greatest rates of any wrong word in comparisons of that table, of all its places."""
+    return [row["rate"] for row in _rates()[table]]
+
+
 @cache
 def _rates() -> dict[str, list[dict[str, Any]]]:
     rates: dict[str, list[dict[str, Any]]] = json.loads(RATES.read_text())

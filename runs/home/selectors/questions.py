@@ -1,0 +1,305 @@
+"""What visitors ask about this site itself: help prints the answers, and the search finds them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from runs.compare.selectors.describe import verdict_words
+
+
+@dataclass(frozen=True)
+class Link:
+    """Where an answer goes on."""
+
+    text: str
+    address: str
+
+
+@dataclass(frozen=True)
+class SiteQuestion:
+    """A question in the reader's language. `slug` is its place on the page of help.
+
+    `words` are those by which a search finds it, in English and Japanese.
+    """
+
+    slug: str
+    question: str
+    sentences: tuple[str, ...]
+    words: frozenset[str]
+    links: tuple[Link, ...] = ()
+
+    @property
+    def address(self) -> str:
+        """The path of its answer."""
+        return f"{reverse('help')}#{self.slug}"
+
+
+def _question(
+    slug: str,
+    question: str,
+    sentences: Iterable[str],
+    words: str,
+    *links: Link,
+) -> SiteQuestion:
+    return SiteQuestion(
+        slug, question, tuple(sentences), frozenset(words.split()), links
+    )
+
+
+def site_questions() -> list[SiteQuestion]:
+    """All questions about this site, in the order of the page."""
+    return [*_of_this_site(), *_of_verdicts(), *_of_measuring()]
+
+
+def _of_this_site() -> list[SiteQuestion]:
+    operator, licence = settings.OPERATOR, settings.DATA_LICENCE
+    return [
+        _question(
+            "about",
+            _("What is this site?"),
+            [
+                _(
+                    "It keeps published benchmarks of PostgreSQL with their sources, measures on "
+                    "its own servers, and judges what CI jobs upload."
+                ),
+                _("Each answer says how sure it is, and on what it rests."),
+            ],
+            "about site benchlab purpose introduction サイト",
+            Link(_("Topics"), reverse("topic-list")),
+        ),
+        _question(
+            "operator",
+            _("Who runs this site, and who pays for it?"),
+            [
+                operator
+                or _(
+                    "Its operator has not said so yet (BENCHLAB_OPERATOR, which an administrator "
+                    "sets)."
+                ),
+                _(
+                    "Publications keep the names of their authors; what was measured here says on "
+                    "which machine, and who queued it."
+                ),
+            ],
+            "who runs operator operates owner pays sponsor contact independent imprint 運営 運営者",
+        ),
+        _question(
+            "licence",
+            _("May I use and cite the figures?"),
+            [
+                _(
+                    "Figures of a publication are under its licence, which stands on its page "
+                    "with the sentence by which it is cited."
+                ),
+                licence
+                or _(
+                    "For what was measured here the operator has named no licence yet "
+                    "(BENCHLAB_DATA_LICENCE): ask before you print it."
+                ),
+            ],
+            "licence license copyright cite citation use reuse figures data print ライセンス 引用",
+            Link(_("Publications"), reverse("archive")),
+        ),
+        _question(
+            "who",
+            _("Who sees what?"),
+            [
+                _(
+                    "What belongs to a public project, or to none, is seen by everybody who "
+                    "reaches this site."
+                ),
+                _(
+                    "What belongs to a private project is seen by its members alone, on pages, in "
+                    "searches, files, feeds and the API."
+                ),
+                _(
+                    "Loads of your own are seen by members alone, also in a public project."
+                ),
+            ],
+            "who sees see private public members rights permission visible 権限",
+        ),
+    ]
+
+
+def _of_verdicts() -> list[SiteQuestion]:
+    rates = verdict_words.rates_of("few_jobs")
+    return [
+        _question(
+            "sure",
+            _("How sure is a verdict?"),
+            [
+                _(
+                    "Faster and slower are said only where the interval excludes that nothing "
+                    "changed; the intervals of a table hold together, in 95 of 100 tables."
+                ),
+                _(
+                    "The same means that the interval lies within 3 %. Everything else is "
+                    "undecided: that is no evidence for “the same”."
+                ),
+                _(
+                    "Printed figures without their spread are shown as printed, and not tested."
+                ),
+            ],
+            "sure verdict verdicts certain confidence reliable significance same undecided 判定",
+        ),
+        _question(
+            "intervals",
+            _("How is an interval computed?"),
+            [
+                _(
+                    "From how the repeats of each cell scatter: ratios are compared on "
+                    "logarithms, and the scatter of all cells of a table is pooled (Student's "
+                    "t)."
+                ),
+                _(
+                    "Where jobs or rounds move all of their runs, that scatter counts and not "
+                    "the one within. The formulas, and their error rates, are in "
+                    "docs/statistics.md of BenchLab's source."
+                ),
+            ],
+            "interval intervals computed compute calculated formula method statistics uncertainty "
+            "confidence error 区間 統計",
+        ),
+        _question(
+            "false-alarms",
+            _("How often is a red build wrong?"),
+            [
+                _(
+                    "Seldom: on histories of public projects, between commits of which nothing "
+                    "lasting changed, %(low).1f to %(high).1f %% of comparisons with few jobs had "
+                    "any wrong word, slower or faster."
+                )
+                % {"low": 100 * min(rates), "high": 100 * max(rates)},
+                _(
+                    "Each verdict names the rate of its own kind. If you do not believe one, run "
+                    "the job once more: the second job counts with the first."
+                ),
+            ],
+            "false alarm alarms positive positives red build builds wrong often rate ci 誤報",
+            Link(_("Changes"), reverse("change-list")),
+        ),
+        _question(
+            "threshold",
+            _("How does a pull request fail at a loss?"),
+            [
+                _(
+                    "The line benchlab-upload --compare main ends with 1 where a figure is "
+                    "slower, which fails the job; with 2 where it is undecided and suspicious, "
+                    "and with 0 otherwise."
+                ),
+                _(
+                    "--effect 5 ignores losses below 5 % (3 % without it), --metric chooses what "
+                    "decides, and --strict ends with 2 wherever it is open."
+                ),
+                _("The page of tokens has the whole step to copy."),
+            ],
+            "threshold gate fail fails pull request ci effect strict loss percent limit exit "
+            "github gitlab しきい値",
+            Link(_("API tokens"), reverse("token-list")),
+        ),
+        _question(
+            "accept",
+            _("How is a known regression marked?"),
+            [
+                _(
+                    "By its decision on Changes. Confirmed: it is real, and what follows is "
+                    "judged by the new level. Dismissed: it is none, and the level before goes "
+                    "on."
+                ),
+                _("Members of the project who may upload decide; a note says why."),
+            ],
+            "accept accepted known regression mark mark expected intended acknowledge ignore",
+            Link(_("Changes"), reverse("change-list")),
+        ),
+    ]
+
+
+def _of_measuring() -> list[SiteQuestion]:
+    return [
+        _question(
+            "version",
+            _("Which version should I take?"),
+            [
+                _(
+                    "Look at the steps from your version to the newest for a load like yours: "
+                    "each says by how much, how surely, and who measured it."
+                ),
+                _(
+                    "Where the steps differ by load, or nobody has measured one, measure your own "
+                    "statements on all versions."
+                ),
+            ],
+            "version versions take choose best recommend recommended upgrade should 推奨",
+            Link(_("Versions"), reverse("versions")),
+            Link(_("Bring your load"), reverse("load-new")),
+        ),
+        _question(
+            "upload",
+            _("How do I upload my own results?"),
+            [
+                _(
+                    "By hand: paste what pgbench or another tool printed; it is recognised. "
+                    "From a script or CI: one line of benchlab-upload, with a token."
+                ),
+                _("Both need an account that may upload; a maintainer invites you."),
+            ],
+            "upload uploads results own result send import token ci account アップロード",
+            Link(_("Upload"), reverse("upload-new")),
+            Link(_("API tokens"), reverse("token-list")),
+        ),
+        _question(
+            "cancel",
+            _("How is a run cancelled, and who may?"),
+            [
+                _(
+                    "By the button on its page while it waits or is measured: that takes one "
+                    "repeat out of one cell. A campaign has a button of its own, which ends "
+                    "all that waits."
+                ),
+                _(
+                    "Operators and maintainers of its project may. What was measured stays."
+                ),
+            ],
+            "cancel cancelled stop abort run campaign end measurement running 中止",
+            Link(_("Runs"), reverse("run-list")),
+        ),
+        _question(
+            "api",
+            _("Is there an API?"),
+            [
+                _(
+                    "All that pages show can be read as JSON without an account, as far as it "
+                    "is public; there are feeds, a client for CI, and readers for notebooks "
+                    "and agents."
+                )
+            ],
+            "api json rest program openapi schema notebook pandas mcp agent feed",
+            Link(_("API"), reverse("api:docs")),
+        ),
+    ]
+
+
+def matching(words: Iterable[str]) -> list[SiteQuestion]:
+    """The questions that have all of these words, else those that have most of them.
+
+    At least half of the words, so that a question about PostgreSQL finds none.
+    """
+    wanted = {word.rstrip("?.,!") for word in words}
+    if not wanted:
+        return []
+    counted = [
+        (len(wanted & question.words), -place, question)
+        for place, question in enumerate(site_questions())
+    ]
+    most = max(number for number, _place, _question in counted)
+    if 2 * most <= len(wanted):
+        return []
+    best = [entry for entry in counted if entry[0] == most]
+    return [question for _number, _place, question in sorted(best, key=_rank)]
+
+
+def _rank(entry: tuple[int, int, SiteQuestion]) -> int:
+    return -entry[1]
