@@ -440,7 +440,14 @@ def _make_few(project: Any) -> None:
         server=_server(),
         anchor="16",
         project=project,
-        designs=[{"scenario": "fixed-point-read", "levels": {}, "parameters": {}}],
+        designs=[
+            {
+                "scenario": "fixed-point-read",
+                "levels": {"clients": [1, 4]},
+                "parameters": {},
+                "repeats": 3,
+            }
+        ],
     )
     for year in ("2025", "2026"):
         Edition.objects.create(observation=observation, label=year)
