@@ -6,8 +6,8 @@ FROM ${PYTHON_IMAGE}
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab HOME=/var/lib/benchlab
 WORKDIR /app
 
-# Charts as PNG are written with it.
-RUN apt-get update && apt-get install -y --no-install-recommends fonts-dejavu-core && rm -rf /var/lib/apt/lists/*
+# Charts as PNG are written with these: Latin and Japanese letters.
+RUN apt-get update && apt-get install -y --no-install-recommends fonts-dejavu-core fonts-vlgothic && rm -rf /var/lib/apt/lists/*
 
 COPY requirements.lock .
 COPY extras extras

@@ -32,7 +32,7 @@ def png(svg: str) -> bytes:
         )
     if _IS_JAPANESE.search(svg) and not _writes(family, JAPANESE):
         raise NoFontError(
-            "This machine has no font for Japanese: apt install fonts-noto-cjk."
+            "This machine has no font for Japanese: apt install fonts-vlgothic."
         )
     drawn: bytes = resvg_py.svg_to_bytes(
         svg_string=svg, sans_serif_family=family, zoom=ZOOM

@@ -15,6 +15,8 @@ helpful_packages() {
     # What is deployed is executed: alerts by promtool, the proxy's file by nginx.
     have promtool || echo prometheus
     have nginx || echo nginx-light
+    # Charts as PNG are written with it, where they have Japanese words.
+    ls /usr/share/fonts/truetype/vlgothic/*.ttf >/dev/null 2>&1 || echo fonts-vlgothic
     # Without it the environment is built with another Python, if there is one: see environment.sh.
     [ ! -x /usr/bin/python3.11 ] || /usr/bin/python3.11 -c "import ensurepip" 2>/dev/null || echo python3.11-venv
 }
