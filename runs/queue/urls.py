@@ -4,7 +4,7 @@ from django.urls import URLPattern, include, path
 from rest_framework.routers import SimpleRouter
 
 from runs.queue.api import RunDoor, SeriesDoor
-from runs.queue.views import profiles, query_plans, queue, runs
+from runs.queue.views import charts, profiles, query_plans, queue, runs
 from runs.shared.urls import page
 
 # Where the pages of what a button is about begin.
@@ -23,6 +23,7 @@ def button(name: str) -> URLPattern:
 
 pages = [
     page("runs/<int:run_id>/series/", runs.run_series),
+    page("runs/<int:run_id>/chart.<slug:form>", charts.run_chart),
     page("runs/<int:run_id>/profile/", profiles.run_profile),
     page("plans/", query_plans.plan_viewer),
     page("runs/", runs.run_list),

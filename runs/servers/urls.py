@@ -4,7 +4,7 @@ from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from runs.servers.api import HardwareDoor, PreflightCheckDoor, PreflightDoor, ServerDoor
-from runs.servers.views import servers
+from runs.servers.views import charts, servers
 from runs.shared.urls import page
 
 pages = [
@@ -15,6 +15,7 @@ pages = [
     page("servers/keys/<int:key_id>/delete/", servers.ssh_key_delete),
     page("servers/checks/<uuid:check_id>/", servers.server_check),
     page("servers/<slug:slug>/", servers.server_detail),
+    page("servers/<slug:slug>/chart.<slug:form>", charts.server_chart),
     page("servers/<slug:slug>/confirm/", servers.server_confirm),
     page("servers/<slug:slug>/preflight/", servers.server_preflight),
     page("servers/<slug:slug>/edit/", servers.server_edit),

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -17,10 +18,13 @@ from runs.access.selectors.permission_table import Right
 from runs.analysis.why.functions import Compared
 from runs.analysis.why.parts import PARTS, Difference, Estimate, Parts
 from runs.analysis.why.waits import NO_EVENT, Slept
+from runs.campaigns.selectors import answers as campaign_answers
+from runs.charts import framed
 from runs.charts.bars import ranking
 from runs.charts.figure import Figure
 from runs.models import Ablation, Campaign, Cell
-from runs.shared import pages
+from runs.shared import chart_files, embedding, pages
+from runs.shared.chart_files import ChartFile
 from runs.shared.pages import or_404
 from runs.why.selectors import answers, words
 from runs.why.selectors.ablation_words import percent
@@ -207,6 +211,37 @@ def compare_why(request: HttpRequest) -> HttpResponse:
         _start(request, explanation)
         return redirect(f"{request.path}?a={a}&b={b}")
     return render(request, "why/why.html", context(explanation))
+
+
+@addresses.page("compare-why-chart")
+@embedding.tagged
+def compare_why_chart(request: HttpRequest, form: str) -> HttpResponseBase:
+    """Where the time of a transaction goes, on both sides, as a picture."""
+    a, b = (_key(request, name) for name in ("a", "b"))
+    with or_404(Cell.DoesNotExist):
+        explanation = explain(a, b, reader=request.user)
+    # Further runs change it, of whichever campaign: nothing of it is kept here.
+    return chart_files.answer(request, form, None, None, lambda: _drawn(explanation))
+
+
+def _drawn(explanation: Explanation) -> ChartFile | None:
+    if not explanation.difference:
+        return None
+    dates = campaign_answers.dates_of([explanation.a.campaign, explanation.b.campaign])
+    days = [
+        day
+        for ends in dates.values()
+        for day in (ends.first, ends.last)
+        if day is not None
+    ]
+    base, head = explanation.labels
+    return ChartFile(
+        [framed.tile(_figure(explanation))],
+        title=_("Why %(b)s differs from %(a)s") % {"a": base, "b": head},
+        texts=[answers.of_explanation(explanation).sentence],
+        data=chart_files.dates_text(min(days, default=None), max(days, default=None)),
+        path=f"/compare/why/?a={explanation.a.pk}&b={explanation.b.pk}",
+    )
 
 
 def _key(request: HttpRequest, name: str) -> int:

@@ -1,5 +1,6 @@
 """Charts at addresses of their own: what is in them, who sees them, and what caches may keep."""
 
+import re
 import struct
 import xml.etree.ElementTree as ET
 from random import Random
@@ -13,6 +14,8 @@ from runs.models import Campaign
 from tests import factories
 from tests.compared_tables import random_table
 from tests.history_points import history, store
+from tests.migrated import ROOT
+from tests.pictures import pictures_of
 
 pytestmark = pytest.mark.django_db
 SVG = "{http://www.w3.org/2000/svg}"
@@ -143,6 +146,30 @@ def test_any_table_makes_xml(client):
 )
 def test_no_chart_is_not_found(client, lab, path):
     assert client.get(path).status_code == 404
+
+
+def test_every_chart_of_a_template_has_the_address_of_its_picture():
+    """The tag of a chart is the only way to draw one on a page, and each names an address."""
+    included = {
+        (template.name, include)
+        for template in (ROOT / "templates").rglob("*.html")
+        for include in re.findall(
+            r'{% include "components.html#chart" [^%]*%}', template.read_text()
+        )
+    }
+    still = [
+        template.name
+        for template in (ROOT / "templates").rglob("*.html")
+        if "{% still" in template.read_text()
+    ]
+
+    assert len(included) >= 17
+    assert [row for row in included if " address=" not in row[1]] == []
+    assert set(still) == {"components.html"}
+
+
+def test_each_operating_system_of_the_line_leads_to_the_picture(client, whole_archive):
+    assert len(pictures_of(client, "/versions/?by=os", dated=False)) == 1
 
 
 # Who sees them
@@ -313,4 +340,4 @@ def test_japanese_needs_a_font_that_has_it(client, lab, monkeypatch):
     answer = client.get("/campaigns/lab/chart.png")
 
     assert answer.status_code == (200 if can_write else 501)
-    assert can_write or "fonts-noto-cjk" in answer.content.decode()
+    assert can_write or "fonts-vlgothic" in answer.content.decode()

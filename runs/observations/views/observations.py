@@ -74,11 +74,7 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """An edition, by default the newest: what it says, the anchor, people's words."""
     observation = _observation(request, slug)
     all_editions = list(observation.editions.order_by("-pk"))
-    wanted_edition = request.GET.get("edition")
-    edition = next(
-        (edition for edition in all_editions if edition.label == wanted_edition), None
-    )
-    edition = edition or next(iter(all_editions), None)
+    edition = _chosen(request, all_editions)
     edition_parts = editions.parts(edition) if edition else []
     other_editions = editions.others(edition, to=request.user) if edition else []
     before = _compared_edition(request, other_editions)
@@ -144,7 +140,7 @@ def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
     other_editions = editions.others(edition, to=request.user) if is_asked else ()
     report = reports.of_edition(
         edition,
-        draw=_figure,
+        draw=figure_of,
         language=language(request.GET.get("lang", "")),
         address=request.build_absolute_uri(reverse("observation-detail", args=[slug])),
         today=timezone.localdate(),
@@ -168,6 +164,18 @@ def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
             today=timezone.localdate().isoformat(),
         )
     return file(text.encode(), f"{edition.published_as}.yaml", "application/yaml")
+
+
+def edition_of(request: HttpRequest, slug: str) -> Edition | None:
+    """The edition of the address, by default the newest; None before there is one."""
+    observation = _observation(request, slug)
+    return _chosen(request, list(observation.editions.order_by("-pk")))
+
+
+def _chosen(request: HttpRequest, all_editions: Sequence[Edition]) -> Edition | None:
+    wanted_label = request.GET.get("edition")
+    named = (edition for edition in all_editions if edition.label == wanted_label)
+    return next(named, next(iter(all_editions), None))
 
 
 def _edition(request: HttpRequest, slug: str) -> Edition:
@@ -293,7 +301,8 @@ def _shows(plan: Plan, design: Design) -> float | None:
     return floor.can_show(design.repeats, rows) if floor else None
 
 
-def _figure(part_of_edition: Part) -> Figure | None:
+def figure_of(part_of_edition: Part) -> Figure | None:
+    """The line of a part; None where no two versions have finished."""
     ends = {end for pair in part_of_edition.line.pairs for end in pair.ends}
     return figure(part_of_edition.line, min(ends, key=versions.order)) if ends else None
 
@@ -310,7 +319,7 @@ def _shown(part_of_edition: Part) -> dict[str, Any]:
     ]
     return {
         "part": part_of_edition,
-        "figure": _figure(part_of_edition),
+        "figure": figure_of(part_of_edition),
         "answer": answers.of_part(part_of_edition),
         "asks": asks,
     }

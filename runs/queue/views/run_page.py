@@ -105,7 +105,7 @@ def live(run: Run) -> dict[str, Any]:
     return {
         "run": run,
         "campaign": run.campaign,
-        "levels": _levels(run),
+        "levels": levels(run),
         "job_url": runs.job_address(run.labels),
         "labels": [
             (known_title(name), value)
@@ -225,21 +225,24 @@ def _took(
     return later[0] - began if later else None
 
 
-def _levels(run: Run) -> list[tuple[str, Any]]:
+def levels(run: Run) -> list[tuple[str, Any]]:
+    """The levels of its cell by their titles, the version first."""
     titles = {
         "version": "PostgreSQL",
         "bindir": _("folder"),
         **factor_titles(run.campaign),
     }
-    levels = sorted(run.cell.levels.items(), key=lambda item: item[0] != "version")
+    named_levels = sorted(
+        run.cell.levels.items(), key=lambda item: item[0] != "version"
+    )
     if run.server is not None:
-        levels = [
+        named_levels = [
             (name, run.server.name if name == SERVER else level)
-            for name, level in levels
+            for name, level in named_levels
         ]
     return [
         (titles.get(name) or known_title(name), as_read(level))
-        for name, level in levels
+        for name, level in named_levels
     ]
 
 

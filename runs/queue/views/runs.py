@@ -14,6 +14,7 @@ from runs.access import addresses
 from runs.access.selectors import projects
 from runs.campaigns.selectors import waiting
 from runs.cells.selectors import provenance, versions
+from runs.charts.figure import Figure
 from runs.charts.timeline import Track, timeline
 from runs.execution.machine.monitors import is_monitored
 from runs.models import Artifact, Run, Series
@@ -95,34 +96,49 @@ class Span:
     ended: float
 
 
+@dataclass(frozen=True)
+class ShownSeries:
+    """The series of a run over a part of its time."""
+
+    span: Span
+    figure: Figure
+
+
 @addresses.page("run-series")
 def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
     with or_404(Run.DoesNotExist):
         run = run_selectors.detail(run_id, to=request.user)
+    shown = shown_series(request, run)
+    if shown is None:
+        raise Http404(_("This run has no series."))
+    context = {
+        "run": run,
+        "shown": shown.span,
+        "parts": _parts(shown.span),
+        "figure": shown.figure,
+    }
+    return render(request, "queue/runs/series.html", context)
+
+
+def shown_series(request: HttpRequest, run: Run) -> ShownSeries | None:
+    """What the address asks for, `from` and `to` in seconds; None of a run without a series."""
     series = [
         series
         for series in run.series.all()
         if series.values and not is_monitored(series.name) and run_page.is_drawn(series)
     ]
     if not series:
-        raise Http404(_("This run has no series."))
+        return None
     whole_span = Span(min(series.start for series in series), max(map(_end, series)))
     begun = _second(request, "from", whole_span.begun)
     ended = _second(request, "to", whole_span.ended)
-    shown_span = Span(begun, ended) if begun < ended else whole_span
-    tracks = [
-        track for series in series if (track := _part(series, shown_span)) is not None
-    ]
+    span = Span(begun, ended) if begun < ended else whole_span
+    tracks = [track for series in series if (track := _part(series, span)) is not None]
     major = versions.major(run.server_version or run.cell.version)
-    context = {
-        "run": run,
-        "shown": shown_span,
-        "whole": whole_span,
-        "parts": _parts(shown_span),
-        "figure": timeline(tracks, x_title=_("seconds of measuring"), major=major),
-    }
-    return render(request, "queue/runs/series.html", context)
+    return ShownSeries(
+        span, timeline(tracks, x_title=_("seconds of measuring"), major=major)
+    )
 
 
 def _part(series: Series, span: Span) -> Track | None:

@@ -1,5 +1,6 @@
 """Servers: the list, registration, host keys, checks by a worker, and hardware."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from runs.campaigns.selectors import answers, waiting
 from runs.campaigns.views.campaigns import chosen_servers, form_of
 from runs.cells.selectors import noise, recorded_seconds
 from runs.charts.figure import Figure
-from runs.charts.machine_speed import machine_speed_chart
+from runs.charts.machine_speed import Moment, machine_speed_chart
 from runs.execution.machine import privileged
 from runs.models import Server, ServerCheck, SSHKey
 from runs.operations.selectors.readiness import silences
@@ -154,14 +155,13 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "twins": list(shared_machines.twins_of(server)),
         "alike": list(shared_machines.alike(server)),
         "check": server_selectors.last_of(server),
-        "speed": _speed_figure(server, request),
+        "speed": speed_figure(machine_speeds.history(server, to=request.user)),
     }
     return render(request, "servers/detail.html", context)
 
 
-def _speed_figure(server: Server, request: HttpRequest) -> Figure | None:
+def speed_figure(moments: Sequence[Moment]) -> Figure | None:
     """How fast it was in its last runs; None where that is not known of two of them."""
-    moments = machine_speeds.history(server, to=request.user)
     if len(moments) < LEAST_MOMENTS:
         return None
     titles = {

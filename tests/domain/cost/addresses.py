@@ -140,6 +140,13 @@ API = (
     "search/?q=lab-00000",
 )
 NOWHERE = "/api/v1/nothing/here/"
+# The database has no records that these draw: 404, after all that they look for.
+UNDRAWN = (
+    "/compare/why/chart.svg?",
+    "/chart.svg?chart=anchor-1",
+    "/chart.svg?chart=machines",
+    "/servers/lab-1/chart.svg",
+)
 PAGES = (
     "/",
     "/archive/",
@@ -172,6 +179,10 @@ PAGES = (
     "/compare/chart.svg?s=lab-00000&s=lab-00001",
     "/versions/chart.svg",
     "/topics/page-checksums/chart.svg",
+    "/runs/{run}/chart.svg",
+    "/compare/why/chart.svg?a={cell}&b={next_cell}",
+    "/observations/autumn/chart.svg",
+    "/servers/lab-1/chart.svg",
     "/campaigns/lab-00000/schedule/",
     *(f"/campaigns/lab-00000/{each}" for each in ("report/", "script/", "export.csv")),
     "/campaigns/lab-00000/export.json",
@@ -280,6 +291,8 @@ FURTHER = (
     "/campaigns/ci-00000/history/chart.svg?level=clients=8&metric=m1&skip=0",
     "/campaigns/{published}/chart.svg?chart=1",
     "/campaigns/lab-00000/chart.svg?by=steps&cells=2&metric=m1&order=x&ratios=2&troubled=1",
+    "/runs/{run}/chart.svg?chart=machines&from=0&to=10",
+    "/observations/autumn/chart.svg?chart=anchor-1&edition=2026",
     "/versions/chart.svg?theme=fixed-point-read&clients=8&base=16&by=os&from=13&to=17",
     "/compare/chart.svg?s=lab-00000&s=lab-00001&chart=forest",
     "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",

@@ -13,6 +13,7 @@ from runs.observations.services import observations
 from runs.observations.services.observations import Design, Plan
 from runs.workloads.services import scenarios
 from tests import factories
+from tests.pictures import pictures_of
 
 pytestmark = pytest.mark.django_db
 
@@ -260,6 +261,16 @@ def test_the_anchor_has_a_line_of_its_own_from_the_second_edition_on(client, edi
     ((_scenario, figure),) = page.context["anchors"]
     labels = figure["layout"]["yaxis"]["ticktext"]
     assert labels == ["2027 : 2026", "2028 : 2026"]
+    pictures = pictures_of(client, address)
+    assert set(pictures) == {
+        f"{address}chart.svg?edition=2028&chart=anchor-1",
+        f"{address}chart.svg?edition=2028&chart=1",
+    }
+    drawn_anchor, drawn_line = pictures.values()
+    assert "2027 : 2026" in drawn_anchor
+    assert "秋の定点観測 2028: Fixed-point read" in drawn_line
+    for wrong in ("2", "0", "anchor-2", "anchor-", "x", "٣"):
+        assert client.get(f"{address}chart.svg?chart={wrong}").status_code == 404
     assert sorted(x for trace in figure["data"] for x in trace["x"]) == [
         pytest.approx(0.8, rel=0.01),
         pytest.approx(0.9, rel=0.01),

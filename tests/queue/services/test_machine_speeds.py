@@ -10,6 +10,7 @@ from runs.access.services import projects
 from runs.queue.selectors import machine_speeds
 from runs.queue.services import certificates
 from tests import factories
+from tests.pictures import pictures_of
 
 pytestmark = pytest.mark.django_db
 
@@ -118,6 +119,9 @@ def test_the_servers_page_draws_the_runs_that_a_reader_may_see(
         ended(run, speed(100.0 - 20 * minutes), minutes=10 - minutes)
     page = client.get(f"/servers/{server.slug}/").content.decode()
     assert "How fast the machine was" in page
+    ((picture, words),) = pictures_of(client, f"/servers/{server.slug}/").items()
+    assert picture == f"/servers/{server.slug}/chart.svg"
+    assert "db1: How fast the machine was" in words
     moments = machine_speeds.history(server, to=NOBODY)
     assert [round(moment.shares["core"], 3) for moment in moments] == [
         1.429,

@@ -1,5 +1,6 @@
 """Runs: the page, its files, and cancelling."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -12,6 +13,7 @@ from runs.models import Command, Metric, Run, RunEvent, Seal
 from runs.queue.views import run_page
 from runs.seals.services import seals
 from tests import factories
+from tests.pictures import pictures_of
 from tests.unit.benches import bench_of
 
 pytestmark = pytest.mark.django_db
@@ -252,6 +254,46 @@ def test_the_machines_have_a_chart_of_their_own(client, finished_run):
         "The machines during the run"
         in client.get(f"/runs/{finished_run.pk}/").content.decode()
     )
+
+
+def test_each_chart_of_a_run_is_a_picture_for_other_pages(client, finished_run):
+    finished_run.series.create(
+        name="cpu_idle", unit="%", start=0, interval=1, values=[10, 20]
+    )
+    waits = {
+        "columns": ["type", "event", "asleep", "runnable"],
+        "rows": [["LWLock", "WALWrite", "75", "5"]],
+    }
+    data = ArtifactData("evidence-waits.json", json.dumps(waits).encode())
+    factories.artifact(run=finished_run, data=data)
+    path = f"/runs/{finished_run.pk}/"
+
+    pictures = pictures_of(client, path)
+    (part,) = pictures_of(client, f"{path}series/?from=0&to=1").items()
+
+    assert set(pictures) == {
+        f"{path}chart.svg",
+        f"{path}chart.svg?chart=machines",
+        f"{path}chart.svg?chart=waits",
+    }
+    words = list(pictures.values())
+    assert all(f"Run {finished_run.pk}: " in text for text in words)
+    assert "CPU idle" in pictures[f"{path}chart.svg?chart=machines"]
+    assert "LWLock · WALWrite" in pictures[f"{path}chart.svg?chart=waits"]
+    assert part[0] == f"{path}chart.svg?from=0.0&to=1.0"
+    assert part[1] != pictures[f"{path}chart.svg"]
+    assert client.get(f"{path}chart.svg?chart=stacks").status_code == 404
+
+
+def test_a_picture_of_a_private_run_is_for_members_alone(
+    client, admin_client, ready_server
+):
+    project = projects.create(slug="secret", is_public=False)
+    campaign = factories.campaign("hidden", project=project, on=ready_server, repeats=1)
+    run = factories.story(factories.finish(campaign.runs.first(), tps=1234.5))
+
+    assert admin_client.get(f"/runs/{run.pk}/chart.svg").status_code == 200
+    assert client.get(f"/runs/{run.pk}/chart.svg").status_code == 404
 
 
 def test_a_machine_that_never_waited_shows_no_panel_for_it(finished_run):

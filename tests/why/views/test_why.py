@@ -23,6 +23,7 @@ from runs.tools import known_metrics
 from runs.why.selectors import ablations
 from runs.why.services import ablations as service
 from tests import factories
+from tests.pictures import pictures_of
 
 pytestmark = pytest.mark.django_db
 
@@ -117,6 +118,15 @@ def test_the_page_says_the_answer_the_parts_and_the_suspects(client, address):
     assert "Parallel workers work beside" in text
     assert "<svg" in text
     assert "caused" not in text
+
+
+def test_where_the_time_goes_is_a_picture_for_other_pages(client, address):
+    ((picture, words),) = pictures_of(client, address).items()
+
+    assert picture == address.replace("why/?", "why/chart.svg?")
+    assert "Why 18.4 differs from 16.14" in words
+    assert "18.4 needs 50.1 ms less per transaction than 16.14" in words
+    assert "ms per transaction" in words
 
 
 def test_a_single_run_a_side_is_said_to_be_one(client, measured, address):
