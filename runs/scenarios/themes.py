@@ -51,6 +51,7 @@ THEMES = {
     "analytical-queries": _(
         "Elapsed time of many analytical queries, of loading and of building indexes."
     ),
+    "processors": _("The same load on machines with different processors."),
     "asynchronous-io": _("What io_method and io_workers bring to reading and writing."),
     "vector-search": _("Searching vectors: recall, throughput and index builds."),
     "backup-compression": _(
@@ -66,6 +67,7 @@ _TITLES = {
     "profile": _("Profile"),
     "sysbench": _("Small loads of sysbench"),
     "analytical-queries": _("Analytical queries"),
+    "processors": _("Processors"),
     "asynchronous-io": _("Asynchronous I/O"),
     "vector-search": _("Vector search"),
     "backup-compression": _("Compression of backups"),

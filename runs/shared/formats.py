@@ -13,7 +13,7 @@ from runs.analysis.number_words import fraction
 from runs.wording import of_stored
 
 # "2025 09" of a publication's slug: a year and a month.
-_MONTH = re.compile(r"(?<= [12]\d\d\d) (?=\d\d$)")
+_MONTH = re.compile(r"(?<= [12]\d\d\d) (?=\d\d(?: |$))")
 # Facts about machines and constants in publications, by their names in the data files.
 TERMS = {
     "added_storage": gettext_lazy("Added storage"),

@@ -226,7 +226,7 @@ TOPICS = (
             "Of equal machines nobody has printed it: a laptop of 2021 with an ARM processor reads "
             "2.07 times and writes 2.80 times as much as one of 2018 with Intel"
         ),
-        ("pgbench",),
+        ("processors",),
         ("vonng-2022-machines",),
         words="arm64 aarch64 graviton x86 apple m1 cpu",
     ),

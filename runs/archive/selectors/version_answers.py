@@ -129,6 +129,17 @@ class Step:
         return tables if len(tables) > 1 else ()
 
     @property
+    def untested(self) -> tuple[Evidence, ...]:
+        """What else is printed where one printed table has repeats and is the answer."""
+        if self.best is None or self.state == "printed":
+            return ()
+        if self.best.campaign.origin != Origin.PUBLISHED:
+            return ()
+        return tuple(
+            evidence for evidence in self.evidence if evidence.state == "printed"
+        )
+
+    @property
     def printed_ratios(self) -> list[float]:
         """Of several tables that print it, the ratio of each, head by base."""
         return [evidence.found.ratio or 1 for evidence in self.printed]
@@ -293,6 +304,8 @@ class VersionAnswer:
             )
             load = {"load": str(LOADS[self.theme])}
             return text % (names | load | self.whole.printed_words)
+        if self.whole.best is not None and self.whole.untested:
+            return self._with_untested(self.whole.best.found)
         if self.whole.best is not None:
             return self.whole.best.sentence
         if len(self.steps) == 1 and self.whole.state == "unknown":
@@ -323,7 +336,7 @@ class VersionAnswer:
         others = tuple(
             _("%(where)s: %(sentence)s")
             % {"where": evidence.basis, "sentence": evidence.sentence}
-            for evidence in self.whole.evidence[0 if self.whole.printed else 1 :]
+            for evidence in self._further_evidence
         )
         if self.is_known or len(self.steps) == 1:
             return others
@@ -338,6 +351,12 @@ class VersionAnswer:
                 "measured them all."
             ),
         )
+
+    @property
+    def _further_evidence(self) -> tuple[Evidence, ...]:
+        """What the title does not say by itself: all of several printed tables."""
+        is_several = bool(self.whole.printed or self.whole.untested)
+        return self.whole.evidence[0 if is_several else 1 :]
 
     @property
     def verdict(self) -> Verdict:
@@ -365,6 +384,25 @@ class VersionAnswer:
     def exit_code(self) -> int:
         """The exit status of a CI job."""
         return exit_code(self.verdict)
+
+    def _with_untested(self, found: Inference) -> str:
+        """One printed table has repeats and others have not: what both say, with the load."""
+        ratios = [evidence.found.ratio or 1 for evidence in self.whole.untested]
+        text = ngettext(
+            "PostgreSQL %(head)s against %(base)s, %(load)s: %(tested)s in the table that prints "
+            "repeats, %(size)s in %(number)d other, which is not tested.",
+            "PostgreSQL %(head)s against %(base)s, %(load)s: %(tested)s in the table that prints "
+            "repeats, %(size)s in %(number)d others, which are not tested.",
+            len(ratios),
+        )
+        return text % {
+            "base": self.base,
+            "head": self.head,
+            "load": str(LOADS[self.theme]),
+            "tested": size(found) or verdict_word(found),
+            "size": printed_size(ratios, "higher"),
+            "number": len(ratios),
+        }
 
     def _parts(self) -> list[str]:
         """The known steps, and the versions between which nothing is known, in their order."""

@@ -314,9 +314,11 @@ def _figure(entries: Sequence[Entry], executed: Sequence[Campaign]) -> Figure | 
     """Every ratio of the topic in one picture; None without any."""
     rows = [*_executed_rows(executed)]
     for entry in entries:
-        if len(rows) >= MOST_ROWS:
+        room = MOST_ROWS - len(rows)
+        if room <= 0:
             break
-        rows += _rows_of_table(entry.table)
+        # Of the last table that has room, the newest versions.
+        rows += _rows_of_table(entry.table)[-room:]
     words = Words(
         _("Ratio to the base, above 1 is better"),
         _("printed"),
