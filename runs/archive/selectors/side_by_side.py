@@ -1,5 +1,6 @@
 """A published table next to our own measurements: each printed figure, and ours in its place."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.noise import half_width
-from runs.archive.selectors.reproduction import Change, of_campaign
+from runs.archive.selectors.reproduction import OF_SIZE, Change, of_campaign
 from runs.cells.selectors import provenance, versions
 from runs.cells.selectors.metrics import metric_label, summary_of
 from runs.grouping import by_key
@@ -187,6 +188,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         if any("repeat" in column for column in table.columns)
         else {},
         stand_for,
+        _constant_sizes(figures, campaign),
     )
     judged = certificate_words.of_cells(campaign.cells.values_list("pk", flat=True))
     of_figures = {figure.column for figure in figures}
@@ -224,13 +226,14 @@ class _Ours:
     measured: Measured
     single: Single
     stand_for: Mapping[str, str]
+    constant_sizes: frozenset[str] = frozenset()
 
     def translated(self, levels: Mapping[str, Any]) -> dict[str, Any]:
         """Printed levels as stored here, without factors that the campaign did not vary."""
         stored_levels = {
             name: level
             for name, level in levels.items()
-            if name in self.campaign.factors
+            if name in self.campaign.factors and name not in self.constant_sizes
         }
         if VERSION in stored_levels:
             stored_levels[VERSION] = self.stand_for.get(
@@ -249,6 +252,21 @@ class _Ours:
             )
         ]
         return matching[0] if len(matching) == 1 else None
+
+
+def _constant_sizes(
+    figures: Sequence[PrintedFigure], campaign: Campaign
+) -> frozenset[str]:
+    """Sizes of which the print has one and the campaign another: no question, but a difference."""
+    printed: dict[str, set[str]] = defaultdict(set)
+    for figure in figures:
+        for name, level in figure.measurement.run.cell.levels.items():
+            printed[name].add(str(level))
+    return frozenset(
+        name
+        for name in OF_SIZE
+        if len(printed[name]) == len(campaign.factors.get(name, ())) == 1
+    )
 
 
 def _measured(campaign: Campaign) -> Measured:

@@ -3,6 +3,7 @@
 import pytest
 
 from runs.archive.selectors.reproduction import printed, reproduction, scenario_of
+from runs.archive.selectors.side_by_side import side_by_side
 from runs.models import Campaign, Environment, HardwareProfile
 from runs.scenarios.definition import Place
 from tests import factories
@@ -217,6 +218,19 @@ def test_a_design_has_no_more_clients_than_its_configuration_has_connections(
     assert found.levels["clients"] == [1, 384]
     assert found.keeps_question
     assert post(found.body).status_code == 201
+
+
+def test_a_printed_figure_is_met_at_another_size_of_the_data(server, post):
+    published = Campaign.objects.get(slug="vonng-2022-metal")
+    found = reproduction(published, [server], is_quick=True)
+    campaign = Campaign.objects.get(slug=post(found.body).json()["slug"])
+    for run in campaign.runs.select_related("cell"):
+        factories.finish(run, tps=5.0)
+
+    met = side_by_side(campaign)
+
+    assert [line.printed for line in met.lines] == ["2947", "66557", "21583", "646750"]
+    assert "Scale factor" in {change.name for change in met.far_apart}
 
 
 def test_threads_of_a_print_are_no_cores(server):

@@ -6,4 +6,9 @@ from runs.archive.selectors.reproduction.design import (
     reproduction,
     scenario_of,
 )
-from runs.archive.selectors.reproduction.question import Asked, LostFactor, lost_factors
+from runs.archive.selectors.reproduction.question import (
+    OF_SIZE,
+    Asked,
+    LostFactor,
+    lost_factors,
+)

@@ -115,8 +115,14 @@ class Change:
 
     @property
     def ratio(self) -> float:
-        """How many times the larger number is the smaller one; 0 where one is no number, or 0."""
-        sides = self.printed, self.chosen
+        """How many times the larger number is the smaller one; 0 where one is no number, or 0.
+
+        A factor of one level is that level.
+        """
+        sides = [
+            side[0] if isinstance(side, list) and len(side) == 1 else side
+            for side in (self.printed, self.chosen)
+        ]
         if any(
             isinstance(side, bool) or not isinstance(side, int | float)
             for side in sides
