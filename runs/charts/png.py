@@ -11,6 +11,15 @@ from functools import lru_cache
 ZOOM = 2
 # The first that is there writes; resvg asks all others for what it lacks.
 FAMILIES = ("Noto Sans", "DejaVu Sans", "Liberation Sans", "Arial", "Helvetica")
+# Before these where there is Japanese: resvg may find one whose Latin letters are all as wide.
+JAPANESE_FAMILIES = (
+    "Noto Sans CJK JP",
+    "Noto Sans JP",
+    "VL PGothic",
+    "IPAexGothic",
+    "IPAPGothic",
+    "Hiragino Sans",
+)
 # Two letters of a script that look different where a font has them.
 LATIN, JAPANESE = "xi", "日本"
 _IS_JAPANESE = re.compile("[\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef]")
@@ -25,12 +34,14 @@ def png(svg: str) -> bytes:
     # Its library of 3 MB is for the processes that are asked for such pictures.
     import resvg_py  # noqa: PLC0415
 
-    family = _family()
+    family = _family(FAMILIES, LATIN)
     if not family:
         raise NoFontError(
             "This machine has no font: install one, as in apt install fonts-dejavu-core."
         )
-    if _IS_JAPANESE.search(svg) and not _writes(family, JAPANESE):
+    if _IS_JAPANESE.search(svg):
+        family = _family((*JAPANESE_FAMILIES, *FAMILIES), LATIN + JAPANESE)
+    if not family:
         raise NoFontError(
             "This machine has no font for Japanese: apt install fonts-vlgothic."
         )
@@ -40,14 +51,13 @@ def png(svg: str) -> bytes:
     return drawn
 
 
-@lru_cache
-def _family() -> str:
-    return next((family for family in FAMILIES if _writes(family, LATIN)), "")
+def _family(families: tuple[str, ...], letters: str) -> str:
+    return next((family for family in families if _writes(family, letters)), "")
 
 
 @lru_cache
 def _writes(family: str, letters: str) -> bool:
-    """Whether two letters are drawn, and differ."""
+    """Whether these letters are drawn, and differ."""
     import resvg_py  # noqa: PLC0415
 
     pictures = {
