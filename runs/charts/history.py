@@ -218,7 +218,8 @@ def picture(history: History, axes: Axes, size: Size, *, label: str) -> str:
         "reference": f"{history.reference:.7g}",
     }
     attributes = " ".join(f'data-{name}="{value}"' for name, value in data.items())
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="history" role="img" {attributes}'
+    kind = "history history--large" if size.is_large else "history"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" role="img" {attributes}'
     elements = [
         f'{head} aria-label={quoteattr(label)} viewBox="0 0 {size.width:g} {size.height:g}">',
         *_y_ticks(plot),

@@ -6,13 +6,14 @@ linear, logarithmic, category and time axes.
 """
 
 import html
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from runs.charts import svg_marks
-from runs.charts.figure import Figure, cut
+from runs.charts.figure import Figure, cut, cut_within
 from runs.charts.looks import PAPER, Look
 from runs.charts.scale import (
     Categories,
@@ -116,6 +117,9 @@ ROW = 18
 MARGIN = 14
 # A name in the legend, and the label of a category, have at most as many characters.
 MOST_OF_NAME, MOST_OF_LABEL = 42, 48
+# Names below the plot; where they have no room beside each other they are turned by an angle.
+MOST_OF_TICK, MOST_OF_TURNED = 60, 28
+TURN = math.radians(30)
 
 
 @dataclass(frozen=True)
@@ -251,9 +255,19 @@ def _box(
         look.width - min(right, look.width / 3),
     )
     lines = max((text.count("<br>") for _at, text in x.scale.ticks()), default=0)
-    turned = 34 if _is_turned(x, right - left_edge) else 0
+    turned = 0
+    if _is_turned(x, right - left_edge):
+        widths = [text_width(_turned_name(text)) for _at, text in x.scale.ticks()]
+        turned = max(34, round(max(widths) * math.sin(TURN)) - 6)
+        # The first name ends below its tick and begins left of it.
+        half_step = (right - left_edge) / len(widths) / 2
+        left_edge = max(left_edge, widths[0] * math.cos(TURN) + 8 - half_step)
     below = 32 + 14 * lines + (22 if x.title else 0) + turned
     return Box(left_edge, top, right, height - below), below
+
+
+def _turned_name(text: str) -> str:
+    return cut_within(text, MOST_OF_TURNED)
 
 
 def _is_turned(x: Axis, wide: float) -> bool:
@@ -310,14 +324,15 @@ def _x_ticks(drawing: _Drawing) -> list[str]:
             continue
         end = x + half
         turned = (
-            f' transform="rotate(-30 {x:.1f} {box.bottom + 16:.1f})"'
+            f' transform="rotate(-{math.degrees(TURN):.0f} {x:.1f} {box.bottom + 16:.1f})"'
             if is_turned
             else ""
         )
         anchor = "end" if is_turned else "middle"
         # The words of a tick at the edge stay within the picture.
         x = x if is_turned else min(max(x, half), look.width - half)
-        for row, words in enumerate(cut(text, 22 if is_turned else 60).split("<br>")):
+        name = _turned_name(text) if is_turned else cut(text, MOST_OF_TICK)
+        for row, words in enumerate(name.split("<br>")):
             elements.append(
                 f'<text x="{x:.1f}" y="{box.bottom + 18 + 14 * row:.1f}" '
                 f'text-anchor="{anchor}"{turned}>{escape(words)}</text>'

@@ -527,7 +527,7 @@ def test_all_series_are_charts_beside_each_other_those_that_changed_first(client
     address = html.unescape(re.findall(r'<a href="(\?[^"]+)">python 3\.16', wall)[0])
     alone = client.get(f"/campaigns/nightly/history/{address}").content.decode()
     assert alone.count("<svg") - alone.count('class="icon"') >= 1
-    assert len(re.findall(r'class="history"', alone)) == 1
+    assert len(re.findall(r'class="history history--large"', alone)) == 1
 
 
 def test_all_points_of_60_commits_and_12_series_and_of_2000_are_drawn(client, db):
