@@ -223,9 +223,9 @@ TOPICS = (
         _("ARM and Intel"),
         _("Is PostgreSQL faster on ARM or on Intel?"),
         _(
-            "Of like machines only vectors are printed: pgvector 0.7.0 builds an HNSW index in 250 s "
-            "on ARM and 388 s on Intel. A laptop of 2021 with ARM reads 2.07 times and writes 2.80 "
-            "times as much as one of 2018 with Intel"
+            "Of like machines only vectors are printed: pgvector 0.7.0 builds an HNSW index in 250 "
+            "s on ARM and 388 s on Intel. A laptop of 2021 with ARM reads 2.07 times and writes "
+            "2.80 times as much as one of 2018 with Intel"
         ),
         ("processors", "vector-search"),
         ("vonng-2022-machines", "katz-2024-dbpedia-r7gd", "katz-2024-dbpedia-r7i"),
