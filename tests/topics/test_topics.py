@@ -8,8 +8,8 @@ from django.utils import translation
 
 from runs.access.selectors.projects import NOBODY
 from runs.models import Project, PublishedTable
-from runs.shared.formats import translated
-from runs.topics.catalogue import TOPICS
+from runs.shared.formats import publication, translated
+from runs.topics.catalogue import BY_SLUG, TOPICS
 from runs.topics.selectors import topics
 from runs.workloads.services import scenarios
 from tests import factories
@@ -118,3 +118,27 @@ def test_a_picture_has_every_ratio_with_better_above_one(whole_archive):
 
     assert max(printed["x"]) > 1000
     assert len(figure["layout"]["yaxis"]["ticktext"]) <= topics.MOST_ROWS
+
+
+@pytest.mark.parametrize(
+    ("slug", "name"),
+    [
+        ("wg1-2021", "WG1 2021"),
+        ("smalldatum-2025-09", "Smalldatum 2025-09"),
+        ("smalldatum-2025-10-dell32", "Smalldatum 2025-10 dell32"),
+        ("moppel-2024-pgdump", "Moppel 2024 pgdump"),
+    ],
+)
+def test_a_publication_is_called_by_author_and_month(slug, name):
+    assert publication(slug) == name
+
+
+def test_a_picture_of_more_rows_than_fit_has_the_newest_versions(whole_archive):
+    """From 13 to 17: the analytical queries come last, and have the rows of 16 and 17."""
+    figure = topics.answer(BY_SLUG["upgrades"], to=NOBODY).figure
+
+    labels = figure["layout"]["yaxis"]["ticktext"]
+
+    assert len(labels) == topics.MOST_ROWS
+    for pair in ("17.7 : 13.23", "18.1 : 13.23", "16 : 13", "17 : 13"):
+        assert any(label.startswith(pair) for label in labels)
