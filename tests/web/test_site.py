@@ -40,6 +40,15 @@ def test_scenarios_are_listed_and_shown(client):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("address", ["/", "/help/", "/compare/", "/campaigns/plain/"])
+def test_each_page_describes_itself_once_to_search_engines(client, address):
+    factories.campaign(slug="plain")
+    page = client.get(address).content.decode()
+    (description,) = re.findall(r'<meta name="description"\s+content="([^"]+)"', page)
+    assert len(description) > 20
+
+
+@pytest.mark.django_db
 def test_an_unknown_scenario_is_not_found(client):
     assert client.get("/scenarios/none/").status_code == 404
 
