@@ -9,7 +9,7 @@ The limits, and the reasons for them, are in docs/statistics.md.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from runs.analysis import drift
@@ -52,6 +52,17 @@ _NOTED: Mapping[str, tuple[Weight, bool]] = {
     "settings_changed": ("doubt", False),
     "short_statement": ("remark", False),
 }
+# What others take of a machine: the runs of a round in slices share it in turn.
+SHARED_IN_TURN = frozenset(
+    {
+        "foreign_load",
+        "steal",
+        "throttled",
+        "machine_slow",
+        "memory_slow",
+        "disk_slow",
+    }
+)
 # Executed once, a statement of less than a second says nothing of how its time scatters.
 ALONE = "short_statement"
 
@@ -153,14 +164,17 @@ class Certificate:
 
 def certify(evidence: Evidence) -> Certificate:
     """Judge a run from its records."""
-    findings = (
-        *_processors(evidence),
-        *_speed(evidence),
-        *_steadiness(evidence),
-        *_length(evidence),
-        *_noted(evidence),
-        *_build(evidence),
-        *_settings(evidence),
+    findings = tuple(
+        _lighten_in_turn(finding, evidence)
+        for finding in (
+            *_processors(evidence),
+            *_speed(evidence),
+            *_steadiness(evidence),
+            *_length(evidence),
+            *_noted(evidence),
+            *_build(evidence),
+            *_settings(evidence),
+        )
     )
     weights = {finding.weight for finding in findings}
     if "invalid" in weights:
@@ -177,12 +191,10 @@ def _processors(evidence: Evidence) -> Iterator[Finding]:
         stolen = usage.stolen / usage.capacity
         if foreign > FOREIGN_DOUBTFUL:
             weight: Weight = "invalid" if foreign > FOREIGN_INVALID else "doubt"
-            yield _taken(
-                "foreign_load", _lighten_in_turn(weight, evidence), usage, foreign
-            )
+            yield _taken("foreign_load", weight, usage, foreign)
         if stolen > STOLEN_DOUBTFUL:
-            yield _taken("steal", _lighten_in_turn("doubt", evidence), usage, stolen)
-        yield from _held_back(evidence, usage)
+            yield _taken("steal", "doubt", usage, stolen)
+        yield from _held_back(usage)
     if not evidence.usage:
         yield Finding("usage_unknown", "remark")
         yield from _queue(evidence)
@@ -190,12 +202,11 @@ def _processors(evidence: Evidence) -> Iterator[Finding]:
         yield Finding("generator_on_same_machine", "remark")
 
 
-def _held_back(evidence: Evidence, usage: Usage) -> Iterator[Finding]:
+def _held_back(usage: Usage) -> Iterator[Finding]:
     """What the machine's own limits took: a quota, and memory that was too small."""
     throttled = usage.throttled / usage.capacity
     if throttled > THROTTLED_DOUBTFUL:
-        weight = _lighten_in_turn("doubt", evidence)
-        yield _taken("throttled", weight, usage, throttled, is_curable=False)
+        yield _taken("throttled", "doubt", usage, throttled, is_curable=False)
     if usage.swapped > SWAPPED_DOUBTFUL * usage.seconds:
         pages: dict[str, float | str] = {
             "machine": usage.machine,
@@ -255,15 +266,14 @@ def _speed(evidence: Evidence) -> Iterator[Finding]:
                 "machine": machine,
                 "share": round(100 * part.share),
             }
-            weight = _lighten_in_turn("doubt", evidence)
-            yield Finding(code, weight, figures, is_curable=True)
+            yield Finding(code, "doubt", figures, is_curable=True)
 
 
-def _lighten_in_turn(weight: Weight, evidence: Evidence) -> Weight:
+def _lighten_in_turn(finding: Finding, evidence: Evidence) -> Finding:
     """In slices others take from all runs of a round alike: one step less."""
-    if evidence.turns is None:
-        return weight
-    return "doubt" if weight == "invalid" else "remark"
+    if evidence.turns is None or finding.code not in SHARED_IN_TURN:
+        return finding
+    return replace(finding, weight="doubt" if finding.weight == "invalid" else "remark")
 
 
 def _taken(

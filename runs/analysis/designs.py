@@ -26,12 +26,14 @@ GAIN = 0.8
 
 @dataclass(frozen=True)
 class Expected:
-    """Half widths of whole runs and of slices, as shares (0.45 is ±45 %).
+    """Half widths of `repeats` whole runs and of `rounds` slices, as shares (0.45 is ±45 %).
 
     `seconds` are the recorded ones that say so; 0: nothing was recorded, and these are figures of
     another machine. Unless `knows_runs`, the figure of whole runs is that of another machine.
     """
 
+    repeats: int
+    rounds: int
     runs: float
     slices: float
     seconds: int
@@ -65,6 +67,8 @@ def expected(
         squares = sum((len(logs) - 1) * statistics.variance(logs) for logs in several)
         of_runs = math.sqrt(squares / freedom)
     return Expected(
+        repeats,
+        rounds,
         _half_width(of_runs * math.sqrt(2 / max(repeats, 2)), 2 * max(repeats, 2) - 2),
         _half_width(of_pairs / math.sqrt(max(rounds, 2)), max(rounds, 2) - 1),
         len(pairs) if is_known else 0,

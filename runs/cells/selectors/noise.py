@@ -9,8 +9,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
+from runs.analysis.designs import Expected
 from runs.analysis.noise import NoiseFloor, minimum_detectable_effect, noise_floor
 from runs.analysis.summary import Summary
+from runs.cells.selectors import recorded_seconds
 from runs.cells.selectors.metrics import summary_of
 from runs.cells.selectors.series_cells import SIDE
 from runs.models import CellSummary, HardwareProfile, Run, Server
@@ -47,6 +49,51 @@ class ServerNoise:
     def shown(self) -> list[tuple[int, float | None]]:
         """What several numbers of repeats can detect."""
         return [(repeats, self.can_show(repeats)) for repeats in SHOWN_REPEATS]
+
+
+# For so much it is said what a server can show: repeats of whole runs, and slices of 1 s in turn.
+ANSWERED_REPEATS, ANSWERED_SLICES = 3, 36
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The smallest differences that a server can show: of whole runs, and of slices in turn.
+
+    Each is known by what was measured that way, and neither says anything of the other.
+    `is_doubted`: whole runs were repeated, and each cell of them has a run in doubt.
+    """
+
+    whole_runs: ServerNoise | None
+    is_doubted: bool
+    in_turn: Expected | None
+
+    @property
+    def repeats(self) -> int:
+        """Of whole runs, for which it is said."""
+        return ANSWERED_REPEATS
+
+    @property
+    def of_runs(self) -> float | None:
+        """By whole runs, as a fraction."""
+        return self.whole_runs.can_show(self.repeats) if self.whole_runs else None
+
+    @property
+    def of_slices(self) -> float | None:
+        """By slices of 1 s in turn, as a fraction."""
+        return self.in_turn.slices if self.in_turn else None
+
+
+def resolution(server: Server, metric: str) -> Resolution:
+    """What a server can show of a metric: the answer that all its pages print. Seven queries."""
+    floor = of_servers([server], metric)
+    expected = recorded_seconds.expected_on(
+        server, metric, repeats=ANSWERED_REPEATS, rounds=ANSWERED_SLICES
+    )
+    return Resolution(
+        floor,
+        floor is None and is_doubted_on(server, metric),
+        expected if expected.seconds else None,
+    )
 
 
 def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:

@@ -33,7 +33,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context = {
         "running": tuple(running),
         "latest": tuple(latest),
-        "servers": tuple(overview),
+        "servers": tuple(fitness.of_servers(overview, to=request.user)),
         "fitnesses": _fitnesses(request.user),
         "silences": silences(),
         "hindrances": waiting.held_up(

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from runs.analysis.certificate import FOREIGN_INVALID, SHARED_IN_TURN
 from runs.analysis.judged_runs import Judged
 from runs.models import Run
 from runs.models.campaigns import Origin
@@ -165,6 +166,19 @@ CERTIFICATE_SENTENCES = {
 }
 
 
+# Why a finding weighs less in slices than in a whole run, by its weight there.
+IN_TURN = {
+    "remark": _(
+        "In slices all runs of a round share this in turn, so it is a remark; it would make a "
+        "whole run doubtful."
+    ),
+    "doubt": _(
+        "In slices all runs of a round share this in turn, so it is a doubt; it would make a "
+        "whole run invalid."
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Sentence:
     """One finding, as it is shown and sent."""
@@ -198,4 +212,17 @@ def _sentence(finding: Mapping[str, Any]) -> Sentence:
         message = str(CERTIFICATE_SENTENCES[code]) % figures
     except (KeyError, TypeError, ValueError):
         message = code  # as stored by a later BenchLab
-    return Sentence(code, str(finding.get("weight", "")), figures, message)
+    weight = str(finding.get("weight", ""))
+    if _is_lightened(code, weight, figures):
+        message = f"{message} {IN_TURN[weight]}"
+    return Sentence(code, weight, figures, message)
+
+
+def _is_lightened(code: str, weight: str, figures: Mapping[str, Any]) -> bool:
+    """Whether a whole run would be judged more severely for it: then the run is one in slices."""
+    if code not in SHARED_IN_TURN:
+        return False
+    is_beyond = figures.get("share", 0) > 100 * FOREIGN_INVALID
+    return weight == "remark" or (
+        weight == "doubt" and code == "foreign_load" and is_beyond
+    )

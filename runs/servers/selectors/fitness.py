@@ -3,14 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs.access.selectors import projects
-from runs.analysis.certificate import FOREIGN_DOUBTFUL
+from runs.analysis.certificate import FOREIGN_DOUBTFUL, FOREIGN_INVALID
 from runs.models import Run, Server
 from runs.models.campaigns import Origin
 from runs.wording import of_stored
@@ -31,15 +31,25 @@ class Certificate:
     judgement: str
 
 
+class Judgement(NamedTuple):
+    """Whether a server can measure: in a word, in a sentence, and what to do where it cannot."""
+
+    can: Can
+    word: str
+    sentence: str
+    remedy: str = ""
+
+
 @dataclass(frozen=True)
 class Fitness:
-    """Whether a server can measure, in one sentence; what to do where it cannot.
+    """Whether a server can measure, in one word and one sentence; what to do where it cannot.
 
     `programs` use its processors now, with their shares; the last certificates, the oldest first.
     """
 
     server: Server
     can: Can
+    word: str
     sentence: str
     remedy: str
     certificates: tuple[Certificate, ...]
@@ -47,6 +57,8 @@ class Fitness:
     @property
     def tone(self) -> str:
         """The tone of its mark."""
+        if self.server.state != Server.State.READY:
+            return self.server.state
         return {"can": "ready", "doubtful": "warning", "cannot": "failed"}.get(
             self.can, "queued"
         )
@@ -68,9 +80,15 @@ class Fitness:
         return ", ".join(f"{name} {100 * share:.0f} %" for name, share in programs)
 
     @property
-    def allowed_percent(self) -> float:
-        """More makes a run doubtful."""
-        return 100 * FOREIGN_DOUBTFUL
+    def limits(self) -> str:
+        """From which share of the processors on other programs count against a run."""
+        return _(
+            "Above %(allowed)s %% a whole run is doubtful. In slices all runs of a round share it "
+            "in turn: there it is a remark, above %(most)s %% a doubt."
+        ) % {
+            "allowed": f"{100 * FOREIGN_DOUBTFUL:.0f}",
+            "most": f"{100 * FOREIGN_INVALID:.0f}",
+        }
 
 
 def of_servers(
@@ -84,67 +102,66 @@ def of_servers(
 
 
 def _judge_server(server: Server, certificates: tuple[Certificate, ...]) -> Fitness:
-    can, sentence, remedy = _judged(server, certificates)
-    return Fitness(server, can, sentence, remedy, certificates)
+    judgement = _judged(server, certificates)
+    return Fitness(server, *judgement, certificates)
 
 
-def _judged(
-    server: Server, certificates: tuple[Certificate, ...]
-) -> tuple[Can, str, str]:
+def _judged(server: Server, certificates: tuple[Certificate, ...]) -> Judgement:
     """The first thing that keeps it from measuring decides."""
-    words = {"server": server.name, "share": f"{100 * (server.load_share or 0):.0f}"}
+    share = server.load_share or 0.0
+    words = {
+        "server": server.name,
+        "share": f"{100 * share:.0f}",
+        "allowed": f"{100 * FOREIGN_DOUBTFUL:.0f}",
+    }
+    state, cannot = str(server.get_state_display()), _("cannot measure now")
     if server.state != Server.State.READY:
-        why = of_stored(server.wording, server.problem, _) or str(
-            server.get_state_display()
-        )
+        why = of_stored(server.wording, server.problem, _) or state
         text = _("%(server)s cannot measure: %(why)s") % (words | {"why": why})
-        return "cannot", text, _(server.problem_remedy) if server.problem_remedy else ""
+        remedy = _(server.problem_remedy) if server.problem_remedy else ""
+        return Judgement("cannot", state, text, remedy)
     if server.is_maintained:
-        text = _("%(server)s measures nothing: it is under maintenance.")
-        return "cannot", text % words, _("End the maintenance on its page.")
+        text = _("%(server)s measures nothing: it is under maintenance.") % words
+        return Judgement("cannot", cannot, text, _("End the maintenance on its page."))
     if server.needs_sweep:
         text = _(
             "%(server)s cannot measure yet: what a run left there is being removed."
         )
-        return "cannot", text % words, ""
+        return Judgement("cannot", cannot, text % words)
     if server.free_bytes is not None and server.free_bytes < LEAST_FREE_BYTES:
         text = _(
             "%(server)s cannot measure: %(size)d MB are free in its base directory."
-        )
-        return (
-            "cannot",
-            text % (words | {"size": server.free_bytes // 2**20}),
-            _("Free space."),
-        )
-    if _is_load_known(server) and (server.load_share or 0.0) > FOREIGN_DOUBTFUL:
+        ) % (words | {"size": server.free_bytes // 2**20})
+        return Judgement("cannot", cannot, text, _("Free space."))
+    if _is_load_known(server) and share > FOREIGN_INVALID:
         text = _(
             "%(server)s cannot measure now: other programs take %(share)s %% of its processors."
         )
         remedy = _("End them, or let campaigns wait until the machine is free.")
-        return "cannot", text % words, remedy
+        return Judgement("cannot", cannot, text % words, remedy)
+    if _is_load_known(server) and share > FOREIGN_DOUBTFUL:
+        text = _(
+            "%(server)s can measure only in slices now: other programs take %(share)s %% of its "
+            "processors, and %(allowed)s %% are allowed for whole runs."
+        )
+        remedy = _("End them, or let campaigns wait until the machine is free.")
+        return Judgement("doubtful", _("only in slices"), text % words, remedy)
     invalid = sum(certificate.judgement == "invalid" for certificate in certificates)
     if invalid * 2 >= max(len(certificates), 1):
         text = ngettext(
             "%(server)s can hardly measure: %(invalid)d of its last %(number)d runs is invalid.",
             "%(server)s can hardly measure: %(invalid)d of its last %(number)d runs are invalid.",
             invalid,
-        )
-        counts = {"invalid": invalid, "number": len(certificates)}
-        return (
-            "doubtful",
-            text % (words | counts),
-            _("Their pages say what disturbed them."),
-        )
+        ) % (words | {"invalid": invalid, "number": len(certificates)})
+        remedy = _("Their pages say what disturbed them.")
+        return Judgement("doubtful", _("can hardly measure"), text, remedy)
     if not _is_load_known(server):
-        return (
-            "unknown",
-            _("%(server)s is ready; its load was not asked lately.") % words,
-            "",
-        )
+        text = _("%(server)s is ready; its load was not asked lately.") % words
+        return Judgement("unknown", state, text)
     text = _(
         "%(server)s can measure: other programs take %(share)s %% of its processors."
     )
-    return "can", text % words, ""
+    return Judgement("can", _("can measure"), text % words)
 
 
 def _is_load_known(server: Server) -> bool:

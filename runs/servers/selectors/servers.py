@@ -10,6 +10,8 @@ from django.db.models.functions import Coalesce
 
 from runs.access.selectors import projects
 from runs.models import Installation, Run, Server, ServerCheck, ServerEvent, SSHKey
+from runs.servers.selectors import fitness
+from runs.servers.selectors.fitness import Fitness
 
 
 def last_of(server: Server) -> ServerCheck | None:
@@ -60,6 +62,7 @@ class ServerRow:
     """
 
     server: Server
+    fitness: Fitness
     installations: tuple[Installation, ...]
     active_run: Run | None
     is_open: bool
@@ -93,14 +96,14 @@ def _waiting() -> Coalesce:
 def overview(
     servers: QuerySet[Server], *, to: projects.Reader = projects.NOBODY
 ) -> list[ServerRow]:
-    """These servers by name. Two queries, whatever their number."""
+    """These servers by name. Three queries, whatever their number."""
     return _rows(servers.order_by("name", "pk"), to)
 
 
 def at_a_glance() -> list[Any]:
     """All servers by name, each with the `versions` that it has and how many runs are `queued`.
 
-    Not with what holds them. One query.
+    With what `fitness` asks, and not with what holds them. One query.
     """
     present_installations = Installation.objects.filter(
         server=OuterRef("pk"), removed_at=None
@@ -108,7 +111,7 @@ def at_a_glance() -> list[Any]:
     names = ArraySubquery(
         present_installations.order_by("version_num", "bindir").values("version")
     )
-    servers = Server.objects.only("slug", "name", "state").order_by("name", "pk")
+    servers = Server.objects.order_by("name", "pk")
     return list(servers.annotate(queued=_waiting(), versions=names))
 
 
@@ -154,14 +157,17 @@ def _rows(servers: QuerySet[Server], to: projects.Reader) -> list[ServerRow]:
     )
     held = servers.select_related("lease__run__campaign", "lease__run__cell")
     rows = []
-    for server in held.defer("lease__run__plan").annotate(
-        waiting=_waiting(), is_open=open_
-    ):
+    servers_held = list(
+        held.defer("lease__run__plan").annotate(waiting=_waiting(), is_open=open_)
+    )
+    for answer in fitness.of_servers(servers_held, to=to):
+        server: Any = answer.server
         lease = getattr(server, "lease", None)
         run = lease.run if lease and lease.run and lease.run.is_active else None
         rows.append(
             ServerRow(
                 server=server,
+                fitness=answer,
                 installations=tuple(getattr(server, "present_installations", ())),
                 active_run=run,
                 is_open=run is not None and server.is_open,

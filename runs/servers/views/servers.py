@@ -17,7 +17,7 @@ from runs.access.selectors import projects
 from runs.access.selectors.permission_table import Right
 from runs.campaigns.selectors import answers, waiting
 from runs.campaigns.views.campaigns import chosen_servers, form_of
-from runs.cells.selectors import noise, recorded_seconds
+from runs.cells.selectors import noise
 from runs.charts.figure import Figure
 from runs.charts.machine_speed import Moment, machine_speed_chart
 from runs.execution.machine import privileged
@@ -30,7 +30,6 @@ from runs.servers.filters import HardwareFilters, ServerFilters
 from runs.servers.selectors import fitness, shared_machines
 from runs.servers.selectors import hardware as hardware_selectors
 from runs.servers.selectors import servers as server_selectors
-from runs.servers.selectors.fitness import Fitness
 from runs.servers.services import edits as server_edits
 from runs.servers.services import host_keys, server_checks, servers, ssh_keys
 from runs.servers.services.edits import Edit
@@ -95,10 +94,6 @@ def _made(form: Any) -> SSHKey | None:
 
 NEWEST = 10
 LEAST_MOMENTS = 2
-# For which the smallest difference is said that a server can show.
-SHOWN_REPEATS = 3
-# For which it is said in place of that where only slices were measured: 36 of 1 s.
-SHOWN_ROUNDS = 36
 
 
 @addresses.page("server-list")
@@ -142,16 +137,12 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "events": list(server_selectors.registration_events(server)[:NEWEST]),
         "pinned": _fingerprint(server.host_key),
         "offered": _fingerprint(server.offered_host_key),
-        "noise": (floor := noise.of_servers([server], known_metrics.TPS.name)),
-        "is_noise_doubted": floor is None
-        and noise.is_doubted_on(server, known_metrics.TPS.name),
+        "resolution": noise.resolution(server, known_metrics.TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(projects.newest(runs, to=request.user, number=NEWEST)),
         "silences": silences(),
         "unserved": waiting.of_site(server),
-        "fitness": _fitness_of(server, request),
-        "smallest": 100 * (floor.can_show(SHOWN_REPEATS) or 0) if floor else None,
-        "in_turn": _shown_in_turn(server) if floor is None else None,
+        "fitness": None if server.is_only_a_hop else row.fitness,
         "twins": list(shared_machines.twins_of(server)),
         "alike": list(shared_machines.alike(server)),
         "check": server_selectors.last_of(server),
@@ -176,22 +167,6 @@ def speed_figure(moments: Sequence[Moment]) -> Figure | None:
         y_title=_("speed against the usual, %"),
         x_title=_("end of the run"),
     )
-
-
-def _shown_in_turn(server: Server) -> float | None:
-    """The difference, in percent, that slices show; None where nothing was recorded."""
-    shown = recorded_seconds.expected_on(
-        server, known_metrics.TPS.name, repeats=SHOWN_REPEATS, rounds=SHOWN_ROUNDS
-    )
-    return 100 * shown.slices if shown.seconds else None
-
-
-def _fitness_of(server: Server, request: HttpRequest) -> Fitness | None:
-    """Whether it can measure; None of a mere hop."""
-    if server.is_only_a_hop:
-        return None
-    (found,) = fitness.of_servers([server], to=request.user)
-    return found
 
 
 @addresses.action("server-confirm", Right.HOST_KEYS)
@@ -295,6 +270,7 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     (row,) = hardware_selectors.rows([hardware], to=request.user)
     context = {
         "row": row,
+        "fitnesses": fitness.of_servers(row.servers, to=request.user),
         "hardware": hardware,
         "facts": row.facts,
         "noise": (

@@ -131,14 +131,19 @@ def test_a_servers_page_and_the_form_say_what_repeats_can_show(
     member, finished_campaign
 ):
     Run.objects.update(hardware=Server.objects.get().hardware)
-    assert "3 repeats can show" in shown(member, "/servers/db1/")
+    page = shown(member, "/servers/db1/")
+    assert "3 repeats can show" in page
+    assert "Whole runs with 3 repeats, by how the last ones scatter" in page
+    assert "Slices in turn: not known yet" in page
     assert "Finds a difference of" in shown(member, "/campaigns/new/?server=db1")
 
 
 def test_a_server_that_has_measured_nothing_says_how_to_learn_its_noise(
     member, ready_server
 ):
-    assert "An A/A campaign measures it best" in shown(member, "/servers/db1/")
+    page = shown(member, "/servers/db1/")
+    sentence = "It takes a finished campaign of whole runs with repeats"
+    assert page.count(sentence) == 2  # the answer and the noise floor
 
 
 def test_the_form_tells_the_least_and_the_most_runs(member, ready_server):

@@ -221,5 +221,5 @@ def test_a_pages_queries_do_not_grow(client, number, django_assert_num_queries):
     for each in range(number):
         factories.server(f"s{each}")
         measured(hardware, f"c{each}")
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         client.get(f"/hardware/{hardware.pk}/")

@@ -43,7 +43,7 @@ def test_an_empty_list_says_what_to_do(client):
 def test_the_lists_queries_do_not_grow(client, django_assert_num_queries):
     for number in range(5):
         factories.server(f"server-{number}", versions=["16.14"])
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         client.get("/servers/")
 
 
@@ -358,7 +358,34 @@ def test_a_server_whose_cells_are_all_in_doubt_says_so(client):
     for path in ("/servers/db1/", f"/hardware/{server.hardware_id}/"):
         page = client.get(path).content.decode()
         assert (
-            "every finished cell with repeats has a run that is doubtful or invalid"
+            "Every finished cell with repeats has a run that is doubtful or invalid"
             in page
         )
         assert "it takes a finished campaign" not in page
+
+
+@pytest.mark.parametrize(
+    ("share", "word"),
+    [
+        (0.05, "can measure"),
+        (0.5, "only in slices"),
+        (0.9, "cannot measure now"),
+        (None, "ready"),
+    ],
+)
+def test_the_word_for_a_server_is_the_same_on_every_page(
+    member, ready_server, share, word
+):
+    ready_server.load_share = share
+    ready_server.load_at = timezone.now() if share else None
+    ready_server.save()
+    badge = re.compile(
+        r'<span class="badge[^>]*>(?:<svg.*?</svg>)?([^<]*)</span>', re.DOTALL
+    )
+    hardware = f"/hardware/{ready_server.hardware_id}/"
+    for path in ("/", "/servers/", "/servers/db1/", hardware):
+        badges = [
+            text.strip() for text in badge.findall(member.get(path).content.decode())
+        ]
+        assert word in badges, path
+        assert word == "ready" or "ready" not in badges, path
