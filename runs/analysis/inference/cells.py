@@ -103,13 +103,15 @@ class CellValue:
     """What the model says of a cell in the metric's unit, and the runs behind it.
 
     The interval is that of this one value, 95 %; whether two values differ is said by the interval
-    of their ratio alone. There is none where no spread is known.
+    of their ratio alone. There is none where no spread is known. `is_of_slices`: it is that of the
+    slices in the rounds that count, where the `runs` are of all their slices.
     """
 
     value: float
     low: float | None = None
     high: float | None = None
     runs: tuple[float, ...] = ()
+    is_of_slices: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept."""
@@ -118,12 +120,19 @@ class CellValue:
             "low": self.low,
             "high": self.high,
             "runs": list(self.runs),
+            "is_of_slices": self.is_of_slices,
         }
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> CellValue:
         """From what `to_json` gave, or more."""
-        return cls(kept["value"], kept["low"], kept["high"], tuple(kept["runs"]))
+        return cls(
+            kept["value"],
+            kept["low"],
+            kept["high"],
+            tuple(kept["runs"]),
+            kept.get("is_of_slices", False),
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from runs.analysis.inference.cells import CellValue
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import metrics, series_cells, versions
+from runs.cells.selectors import metrics, series_cells, value_words, versions
 from runs.models import Campaign, Cell, Measurement, Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import judgement
@@ -78,6 +78,11 @@ class GridCell:
         if self.value is not None:
             return self.value.value
         return self.summary.median if self.summary else None
+
+    @property
+    def runs_shown(self) -> str:
+        """The runs behind it, from the least to the greatest; empty without a value."""
+        return value_words.runs_of(self.summary, self.value) if self.summary else ""
 
     @property
     def mark(self) -> str:

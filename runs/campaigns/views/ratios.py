@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 from runs.analysis.judged_runs import Judged
 from runs.cells.selectors.factor_names import Words
 from runs.compare.selectors.describe.summary import by_pair, of_pair
-from runs.compare.selectors.describe.verdict_words import TAKEN, size_of_all
+from runs.compare.selectors.describe.verdict_words import TAKEN, size_of_each
 from runs.compare.selectors.judge.ratios import RatioRow
 from runs.grouping import by_key
 from runs.queue.selectors import certificate_words
@@ -102,7 +102,7 @@ def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, st
     return [
         (
             verdict,
-            size_of_all([row.comparison for row in ratio_rows]),
+            size_of_each([row.comparison for row in ratio_rows]),
             _remark(ratio_rows, words),
         )
         for (verdict, _is_taken), ratio_rows in rows_alike.items()

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from runs.analysis.scalability import Fit
 from runs.campaigns.views.heat import shade
 from runs.campaigns.views.ratios import MOST_UNFOLDED
+from runs.cells.selectors import value_words
 from runs.cells.selectors.metrics import metric_title
 from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors.address import state as compare_state
@@ -26,7 +27,7 @@ from runs.compare.views import words as compare_words
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
 from runs.queue.selectors.runs import closed_loop
-from runs.shared.formats import estimate, in_language, quantity, repeats
+from runs.shared.formats import estimate, in_language, quantity
 from runs.shared.urls import path_if_there
 
 # Beyond, the table is a file's business.
@@ -186,13 +187,11 @@ def _place(
         results.get(cell.id),
         page.values.get(cell.id),
     )
-    ends = f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · "
     return {
         "id": cell.id,
         "name": name,
         "value": estimate(value.value) if value else quantity(summary.median),
-        "spread": (ends if summary.minimum < summary.maximum else "")
-        + repeats(summary.n),
+        "spread": value_words.runs_of(summary, value),
         "size": (result.size or result.word) if result else "",
         "tone": result.tone if result else "",
         "verdict": result.word if result else "",

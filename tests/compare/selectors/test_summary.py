@@ -52,12 +52,18 @@ CASES = [
     (
         [row("undecided", 0.95, 1.05)] * 2,
         row("undecided", 0.97, 1.04),
-        "Undecided whether 18 differs from 16: between 3.0 % less and 4.0 % more on average.",
+        (
+            "Undecided whether 18 differs from 16: between 3.0 % less and 4.0 % more on average of "
+            "2 conditions."
+        ),
     ),
     (
         [row("undecided", 0.9, 1.05)] * 2,
         row("slower", 0.92, 0.96),
-        "18 against 16: 4.0 to 8.0 % slower on average; no single condition is sure.",
+        (
+            "18 against 16: 4.0 to 8.0 % slower on average of 2 conditions; no single condition is "
+            "sure."
+        ),
     ),
     (
         [row("undecided", 0.95, 1.05), row("too_few_runs")],

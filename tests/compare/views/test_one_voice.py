@@ -849,7 +849,7 @@ def test_a_run_that_finishes_leaves_what_has_ended_as_it_is(
     made.clear()
     with transaction.atomic():
         a_run_finishes(generator)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         client.get("/")
     assert made == []
     with django_assert_max_num_queries(3):

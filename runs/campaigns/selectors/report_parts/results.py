@@ -128,10 +128,9 @@ def _cell(cell: GridCell | None) -> str:
     value = (
         estimate(cell.value.value) if cell and cell.value else quantity(summary.median)
     )
-    if summary.n in (None, 1):
+    if cell is None or summary.n in (None, 1):
         return f"{value} {mark}".rstrip()
-    least, greatest = quantity(summary.minimum), quantity(summary.maximum)
-    return f"{value} ({least}–{greatest}, n={summary.n}) {mark}".rstrip()
+    return f"{value} ({cell.runs_shown}) {mark}".rstrip()
 
 
 def _shortened_caption(caption: str, number_shown: int, total: int) -> str:

@@ -318,11 +318,13 @@ def _summarise_open(
     if together is not None and together.low is not None:
         if together.is_proven:
             text = _(
-                "%(head)s against %(base)s: %(size)s on average; no single condition is sure."
+                "%(head)s against %(base)s: %(size)s on average of %(number)d conditions; no "
+                "single condition is sure."
             )
         else:
             text = _(
-                "Undecided whether %(head)s differs from %(base)s: %(size)s on average."
+                "Undecided whether %(head)s differs from %(base)s: %(size)s on average of "
+                "%(number)d conditions."
             )
         return text % (values | {"size": size(together)})
     counted_texts = [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]

@@ -241,17 +241,32 @@ def size_of_all(inferences: Sequence[Inference]) -> str:
     )
 
 
-def missing(inference: Inference) -> str:
-    """What more rounds can say of an undecided row: "20 more rounds can show 7 %"; else empty.
+def size_of_each(inferences: Sequence[Inference]) -> str:
+    """The same beside a verdict, which says of how many conditions it is."""
+    text = size_of_all(inferences)
+    if len(inferences) == 1 or not text or TAKEN in inferences[0].reasons:
+        return text
+    return gettext("%(size)s, in each of %(number)d conditions") % {
+        "size": text,
+        "number": len(inferences),
+    }
 
-    By the noise of its runs alone: how many would decide depends on a truth that nobody knows.
+
+def missing(inference: Inference) -> str:
+    """What more rounds can say of an undecided row; else empty.
+
+    "as these runs scatter, 20 more rounds can show 7 %": by their noise alone, as how many would
+    decide depends on a truth that nobody knows.
     """
     if inference.verdict != "undecided" or inference.more_rounds is None:
         return ""
     if inference.more_shows is None:
         return gettext("no reasonable number of rounds would decide")
     words = {"rounds": MORE, "size": percent(inference.more_shows)}
-    return gettext("%(rounds)d more rounds can show %(size)s %%") % words
+    return (
+        gettext("as these runs scatter, %(rounds)d more rounds can show %(size)s %%")
+        % words
+    )
 
 
 def sentence(codes: Iterable[str]) -> str:

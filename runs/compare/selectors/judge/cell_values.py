@@ -35,11 +35,15 @@ def cell_values(
             continue
         if reading is None:
             if cell in tested:
-                values[cell] = CellValue(tested[cell], runs=stored.values)
+                values[cell] = CellValue(
+                    tested[cell], runs=stored.values, is_of_slices=bool(stored.slices)
+                )
             continue
         log, variance, freedom = reading
         value = tested.get(cell, math.exp(log))
         quantile = -float(sp.special.stdtrit(freedom, SIGNIFICANCE / 2))
         factor = math.exp(min(quantile * math.sqrt(variance), WIDEST))
-        values[cell] = CellValue(value, value / factor, value * factor, stored.values)
+        values[cell] = CellValue(
+            value, value / factor, value * factor, stored.values, bool(stored.slices)
+        )
     return values
