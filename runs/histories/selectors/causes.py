@@ -167,7 +167,8 @@ class Cause:
     @property
     def _lines(self) -> list[str]:
         changes_by_metric = by_key(
-            ((change.metric_id, change.verdict), change) for change in self.changes
+            ((change.metric_id, change.verdict), change)
+            for change in reports(self.changes)
         )
         # The greatest come first; a commit that moves a whole suite is no list of its metrics.
         groups = list(changes_by_metric.values())
@@ -357,6 +358,24 @@ def _measured(
         place = (row["cell__campaign"], row["cell__revision"])
         numbers_of[place][row["metric"]] = row["number"]
     return numbers_of
+
+
+def reports(changes: Iterable[Change]) -> list[Change]:
+    """Without the alarms of a point at which the series has a step as well: both report one
+    difference, and the step is what later runs made of the alarm.
+    """
+    listed = list(changes)
+    steps = {_point(change) for change in listed if change.kind in Change.STEPS}
+    return [
+        change
+        for change in listed
+        if change.kind in Change.STEPS or _point(change) not in steps
+    ]
+
+
+def _point(change: Change) -> Hashable:
+    """The point of a series at which it begins, of one metric."""
+    return change.metric_id, change.cell.series_key, _place(change)
 
 
 def _key(change: Change) -> Hashable:

@@ -31,7 +31,7 @@ from runs.cells.selectors.series_cells import level_text
 from runs.charts import history as drawing
 from runs.charts.framed import Tile
 from runs.charts.history import Event, Mark, Point
-from runs.histories.selectors import answers, histories
+from runs.histories.selectors import answers, causes, histories
 from runs.histories.selectors.answers import HistoryAnswer, HistoryRow
 from runs.histories.selectors.histories import Histories, History, HostChange
 from runs.histories.services import changes, webhooks
@@ -284,7 +284,7 @@ def _parts(answer: HistoryAnswer, found: Histories) -> list[SeriesPart]:
             # The renderer escapes every text.
             picture=mark_safe(picture.svg),  # noqa: S308
             query=_query_of(row, found),
-            changes=list(row.history.changes[::-1]),
+            changes=causes.reports(row.history.changes[::-1]),
             host_changes=host_parts[row.history.key],
         )
         for number, (row, picture) in enumerate(zip(answer.rows, pictures, strict=True))

@@ -11,7 +11,7 @@ from django.core import mail
 from django.utils import timezone
 
 from runs.access.services import projects
-from runs.histories.selectors import histories
+from runs.histories.selectors import causes, histories
 from runs.histories.services import changes, mails, webhooks
 from runs.models import Campaign, Change, Metric, Revision, Run, WebhookDelivery
 from runs.uploads.services import GivenProfile
@@ -540,6 +540,21 @@ def test_all_points_of_60_commits_and_12_series_and_of_2000_are_drawn(client, db
         arrows = page.count('class="history__beyond"')
         assert sum(path.count("h0") for path in dots) + arrows == number, slug
         assert len(page) < 400_000, slug
+
+
+def test_an_alarm_and_its_step_are_one_line_and_one_condition(client, db):
+    store(history([1000] * 6, noise=0.001))
+    alarm = change(3, ratio=0.89, kind="alarm", decision="confirmed")
+    step = change(3)
+    alone = change(5, ratio=0.8, kind="alarm")
+
+    page = client.get("/campaigns/nightly/history/").content.decode()
+
+    assert ids(page) == [step.pk, alone.pk] != [alarm.pk]
+    assert "of 2 conditions" not in page
+    assert "1 condition." in " ".join(page.split())
+    told = causes.find_causes([alarm, step], by_decision=False)[0].lines
+    assert told == causes.find_causes([step], by_decision=False)[0].lines
 
 
 def test_the_date_of_a_change_is_the_commits_and_never_that_of_the_upload(client, some):
