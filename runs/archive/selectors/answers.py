@@ -49,7 +49,7 @@ class Answer:
         a size is answered by the conclusions that have figures: from the least to the greatest of
         a table mixes what is asked with all else that it varies.
         """
-        size = printed_size(self.ratios, "higher") if self.ratios else "–"
+        size = self._size
         if not (word := self._word):
             return self._concluded or size
         if self.has_spread:
@@ -69,6 +69,16 @@ class Answer:
     def certainty(self) -> str:
         """How often was measured, and whether the spread of it is printed."""
         return certainty(self.repeats, self.statistic, has_spread=self.has_spread)
+
+    @property
+    def _size(self) -> str:
+        """From the least to the greatest: a line through versions shows one of them."""
+        if not self.ratios:
+            return "–"
+        size = printed_size(self.ratios, "higher")
+        if min(self.ratios) == max(self.ratios):
+            return size
+        return _("%(size)s, over all conditions of its table") % {"size": size}
 
     @property
     def _concluded(self) -> str:

@@ -80,6 +80,14 @@ class Evidence:
         )
 
     @property
+    def told(self) -> str:
+        """The sentence where nothing else says what it rests on."""
+        return _("%(where)s: %(sentence)s") % {
+            "where": self.basis,
+            "sentence": self.sentence,
+        }
+
+    @property
     def basis(self) -> str:
         """Who measured it, where, and at how many clients."""
         campaign = self.campaign
@@ -138,6 +146,11 @@ class Step:
         return tuple(
             evidence for evidence in self.evidence if evidence.state == "printed"
         )
+
+    @property
+    def is_several(self) -> bool:
+        """Whether its figure alone hides what other tables print."""
+        return bool(self.printed or self.untested)
 
     @property
     def printed_ratios(self) -> list[float]:
@@ -318,8 +331,24 @@ class VersionAnswer:
                 % names
             )
         parts = self._parts()
-        text = _("PostgreSQL %(base)s to %(head)s: %(parts)s.")
-        return text % (names | {"parts": "; ".join(parts)})
+        text = _("PostgreSQL %(base)s to %(head)s, %(load)s: %(parts)s.")
+        load = {"load": str(LOADS[self.theme])}
+        return text % (names | load | {"parts": "; ".join(parts)})
+
+    def otherwise_than(self, base: str, head: str) -> str:
+        """Why it is not about the versions that were asked for, if any; else empty."""
+        asked = (base, head)
+        if not any(asked) or asked == (self.base, self.head):
+            return ""
+        if asked == (self.head, self.base):
+            text = _(
+                "%(base)s is newer than %(head)s, so this is the way up, from %(head)s to "
+                "%(base)s: what it gains is lost on the way back."
+            )
+            return text % {"base": base, "head": head}
+        return _(
+            "Choose an older and a newer version. Until then this is the newest known step."
+        )
 
     @property
     def short(self) -> str:
@@ -331,32 +360,32 @@ class VersionAnswer:
         return size(self.whole.best.found) or verdict_word(self.whole.best.found)
 
     @property
+    def others(self) -> tuple[Evidence, ...]:
+        """What the title does not say by itself: all of several printed tables."""
+        return self.whole.evidence[0 if self.whole.is_several else 1 :]
+
+    @property
     def details(self) -> tuple[str, ...]:
         """What else is to say: other machines and publications, and the steps in between."""
-        others = tuple(
-            _("%(where)s: %(sentence)s")
-            % {"where": evidence.basis, "sentence": evidence.sentence}
-            for evidence in self._further_evidence
-        )
+        return (*(evidence.told for evidence in self.others), *self.beside)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Where nobody measured the whole: what was measured over several steps, and why it is not
+        multiplied.
+        """
         if self.is_known or len(self.steps) == 1:
-            return others
+            return ()
         over_several = tuple(
-            jump.best.sentence for jump in self.jumps if jump.best is not None
+            jump.best.told for jump in self.jumps if jump.best is not None
         )
         return (
-            *others,
             *over_several,
             _(
                 "There is no figure for the whole: steps are multiplied only where one machine "
                 "measured them all."
             ),
         )
-
-    @property
-    def _further_evidence(self) -> tuple[Evidence, ...]:
-        """What the title does not say by itself: all of several printed tables."""
-        is_several = bool(self.whole.printed or self.whole.untested)
-        return self.whole.evidence[0 if is_several else 1 :]
 
     @property
     def verdict(self) -> Verdict:
@@ -473,12 +502,14 @@ def is_upwards(base: str, head: str) -> bool:
 
 
 def answer(line: Line, theme: str, *, base: str = "", head: str = "") -> VersionAnswer:
-    """The answer of a line from `base` to `head`.
+    """The answer of a line from `base` to `head`, or from `head` to `base` where that is upwards.
 
     Without them: from the base of the newest step that is known to the newest version.
     """
     every, over_several = steps(line), jumps(line)
-    if not base or not head or not is_upwards(base, head):
+    if base and head and is_upwards(head, base):
+        base, head = head, base
+    if not base or not head or base == head:
         newest = _newest([*every, *over_several])
         base, head = newest.base, MAJORS[-1]
     known_steps = (*every, *over_several)
@@ -515,6 +546,33 @@ def _rank(evidence: Evidence) -> tuple[int, bool, int]:
     is_printed = campaign.origin == Origin.PUBLISHED
     age = -(campaign.year or 0) if is_printed else -campaign.pk
     return RANK.index(evidence.state), is_printed, age
+
+
+# Of the steps of a line so many are said in words.
+MOST_SAID = 3
+
+
+def sentences(pairs: Sequence[Pair]) -> list[str]:
+    """MOST_SAID steps with what they rest on, the largest proven ones first, then the newest
+    printed ones; last how many more are proven.
+    """
+    proven = [
+        pair for pair in pairs if pair.comparison.is_proven and pair.comparison.ratio
+    ]
+    proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
+    printed = [pair for pair in pairs if lacks_print(pair.comparison)]
+    lines = [
+        _of_pair(pair, *pair.ends).told
+        for pair in [*proven, *printed[::-1]][:MOST_SAID]
+    ]
+    if (further_count := len(proven) - MOST_SAID) > 0:
+        text = ngettext(
+            "%(number)d further step is proven.",
+            "%(number)d further steps are proven.",
+            further_count,
+        )
+        lines.append(text % {"number": further_count})
+    return lines
 
 
 def _evidence(line: Line, base: str, head: str) -> Iterable[Evidence]:

@@ -8,8 +8,6 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from django.utils.translation import ngettext
-
 from runs.analysis.inference import Inference
 from runs.analysis.inference.version_indices import Reading
 from runs.analysis.summary import Summary
@@ -17,14 +15,11 @@ from runs.analysis.trend import Link
 from runs.archive.selectors.version_line_rules import METRIC, enters
 from runs.cells.selectors import metrics, series_cells, versions
 from runs.compare.selectors.describe import summary
-from runs.compare.selectors.describe.verdict_words import lacks_print
 from runs.compare.selectors.judge import judging, known_noise
 from runs.compare.selectors.judge.judging import Judge
 from runs.compare.selectors.load import stored_cells
 from runs.grouping import by_key
 from runs.models import Campaign, Cell, Metric
-
-MOST_SAID = 3
 
 
 @dataclass(frozen=True)
@@ -278,26 +273,3 @@ def _readings(
             machine: Hashable = (measured.server, runs.hardware if runs else ())
             major = versions.major(measured.version)
             yield Reading((campaign.pk, measured.server), machine, major, *cell_reading)
-
-
-def sentences(pairs_found: Sequence[Pair]) -> list[str]:
-    """MOST_SAID steps, the largest proven ones first, then printed ones; last how many more are."""
-    proven = [
-        pair
-        for pair in pairs_found
-        if pair.comparison.is_proven and pair.comparison.ratio
-    ]
-    proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
-    printed = [pair for pair in pairs_found if lacks_print(pair.comparison)]
-    lines = []
-    for pair in [*proven, *printed[::-1]][:MOST_SAID]:
-        base, head = (f"PostgreSQL {end}" for end in pair.ends)
-        lines.append(summary.summary(head, base, [pair.comparison]))
-    if (further_count := len(proven) - MOST_SAID) > 0:
-        text = ngettext(
-            "%(number)d further step is proven.",
-            "%(number)d further steps are proven.",
-            further_count,
-        )
-        lines.append(text % {"number": further_count})
-    return lines

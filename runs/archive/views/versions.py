@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.access import addresses
 from runs.access.selectors import permissions
-from runs.archive.selectors import version_answers, version_line_rules, version_pairs
+from runs.archive.selectors import version_answers, version_line_rules
 from runs.archive.selectors import version_line as lines
 from runs.archive.selectors.version_line import Line, Undocumented, Used
 from runs.archive.selectors.version_pairs import Pair
@@ -148,6 +148,7 @@ def context(
     facet_lines = lines.facets(line, by) if by else []
     return {
         "answer": answer,
+        "otherwise": answer.otherwise_than(old, new),
         "known_steps": sum(step.state != "unknown" for step in answer.every_step),
         "themes": [(lines.READ, _("Reading")), (lines.UPDATE, _("Updating"))],
         "theme": used.theme,
@@ -162,7 +163,7 @@ def context(
         "by": by,
         "choices": [(facet, FACETS[facet]) for facet in lines.FACETS],
         "steps": steps,
-        "sentences": version_pairs.sentences(line.pairs),
+        "sentences": version_answers.sentences(line.pairs),
         "pairs": line.pairs,
         "leaves_out": line.leaves_out,
         "most_executed": version_line_rules.MOST_EXECUTED,

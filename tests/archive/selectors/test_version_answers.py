@@ -40,7 +40,8 @@ def test_a_gap_is_said_and_what_is_known_in_between(archive_to_14):
 
     assert not found.is_known
     assert found.sentence == (
-        "PostgreSQL 13 to 17: as printed, 14 is 2.2 % slower than 13; nobody has measured 14 to 17."
+        "PostgreSQL 13 to 17, reading: as printed, 14 is 2.2 % slower than 13; nobody has "
+        "measured 14 to 17."
     )
     assert [step.state for step in found.steps] == [
         "printed",
@@ -138,9 +139,9 @@ def test_a_step_that_several_tables_print_says_from_the_least_to_the_greatest(
         assert f"{len(changes)} printed tables" in answer(step.base, step.head).sentence
 
 
-@pytest.mark.parametrize(("base", "head"), [("17", "13"), ("13", "13")])
-def test_backwards_is_the_question_without_a_choice(whole_archive, base, head):
-    assert answer(base, head) == answer()
+def test_backwards_is_the_way_up(whole_archive):
+    assert answer("17", "13") == answer("13", "17")
+    assert answer("13", "13") == answer()
 
 
 def test_what_one_machine_measured_over_several_versions_is_an_answer(
@@ -156,7 +157,7 @@ def test_what_one_machine_measured_over_several_versions_is_an_answer(
     # From an older version on it is no answer, and is said.
     wider = answer("15", "18")
     assert not wider.is_known
-    assert found.sentence in wider.details
+    assert any(text.endswith(f": {found.sentence}") for text in wider.details)
 
 
 def test_a_machine_that_measured_all_steps_answers_over_them(ready_server):
@@ -232,3 +233,61 @@ def test_a_strange_question_is_refused_with_what_is_known(
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["pointer"] == f"?{field}"
+
+
+@pytest.mark.parametrize("theme", [version_line.READ, version_line.UPDATE])
+def test_a_chip_of_several_tables_opens_all_of_them(client, whole_archive, theme):
+    """Whatever a chip prints, the page behind it has the tables that it is made of."""
+    page = client.get(f"/versions/?theme={theme}").content.decode()
+    found = version_answers.answer(
+        version_line.read(version_line.used(theme), clients=None), theme
+    )
+    ranges = [step for step in found.every_step if step.printed]
+    assert ranges
+    for step in ranges:
+        href = (
+            f"/versions/?from={step.base}&amp;to={step.head}&amp;theme={theme}#answer"
+        )
+        assert href in page, step.short
+        opened = client.get(unescape(href)).content.decode()
+        for table in step.printed:
+            assert opened.count(f"/campaigns/{table.campaign.slug}/") > 0
+            assert table.basis in unescape(opened)
+
+
+def test_a_step_in_words_says_what_it_rests_on(whole_archive):
+    read = line()
+    bases = {
+        evidence.basis
+        for step in version_answers.steps(read)
+        for evidence in step.evidence
+    }
+    told = version_answers.sentences(read.pairs)
+    assert told
+    assert all(any(text.startswith(f"{basis}: ") for basis in bases) for text in told)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "said"),
+    [
+        ("from=13&to=17", "From 13 to 17", ""),
+        (
+            "from=17&to=13",
+            "From 13 to 17",
+            "17 is newer than 13, so this is the way up",
+        ),
+        ("from=13&to=13", "From 17 to 18", "Choose an older and a newer version"),
+        ("from=13", "From 17 to 18", "Choose an older and a newer version"),
+        ("", "From 17 to 18", ""),
+    ],
+)
+def test_a_page_that_answers_something_else_says_so(
+    client, whole_archive, asked, answered, said
+):
+    page = unescape(client.get(f"/versions/?{asked}").content.decode())
+    assert answered in page
+    if said:
+        assert said in page
+    else:
+        assert "Choose an older" not in page
+        assert "is newer than" not in page

@@ -378,7 +378,7 @@ def test_the_queries_of_the_line_do_not_grow_with_the_campaigns(
 ):
     with django_assert_max_num_queries(15):
         client.get("/versions/")
-    with django_assert_max_num_queries(28):
+    with django_assert_max_num_queries(29):
         client.get("/")
 
 

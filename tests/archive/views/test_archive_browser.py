@@ -100,7 +100,7 @@ def test_three_questions_are_answered_on_a_phone_in_one_tap_each(page, live_serv
     for question, answer in (
         (
             "Was 14 slower than 13 for reads in 2021?",
-            "Yes, as printed: 2.0 to 5.6 % slower",
+            "Yes, as printed: 2.0 to 5.6 % slower, over all conditions of its table",
         ),
         ("What do page checksums cost?", "To 32 clients the cost is 1 to 4 %"),
         (

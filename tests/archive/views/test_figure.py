@@ -409,7 +409,7 @@ def _the_first_page_answers_in_one_tap(client):
     for question, answer, basis, slug in [
         (
             "Was 14 slower than 13 for reads in 2021?",
-            "Yes, as printed: 2.0 to 5.6 % slower",
+            "Yes, as printed: 2.0 to 5.6 % slower, over all conditions of its table",
             f"AWS m5a.8xlarge (DB server) · WG1 2021 · medians of 3, {spread}",
             "wg1-2021-read",
         ),
