@@ -1,5 +1,6 @@
 """A publication as in its data file: frozen dataclasses, with nothing computed yet."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -8,6 +9,8 @@ from typing import Any, Literal, NewType, Self
 
 Levels = Mapping[str, Any]
 Statistic = Literal["single", "median", "mean"]
+# Between the words that a discrepancy prints: an omission, or the next of several.
+_GAPS = re.compile(r" … |, ")
 # An address of the web.
 Address = NewType("Address", str)
 
@@ -30,13 +33,16 @@ class Finding:
 
     `by`: the publication; BenchLab from the printed figures; or both, if BenchLab comes to another
     conclusion than the publication. `section` is where the publication says it, and `quote` its own
-    words there; both are empty for conclusions from BenchLab's computations.
+    words there; both are empty for conclusions from BenchLab's computations. `disputed_by` are
+    discrepancies of its table, by what they print, that concern it besides those that print words
+    of its quote.
     """
 
     text: Text
     by: Literal["publication", "benchlab", "disagree"] = "publication"
     section: str = ""
     quote: str = ""
+    disputed_by: tuple[str, ...] = ()
 
     def stored(self) -> dict[str, str]:
         """As stored: both texts, who says it, where, and in which words."""
@@ -253,6 +259,14 @@ class DiscrepancyEntry:
     ) = None
     figures: tuple[str, ...] = ()
 
+    def disputes(self, finding: Finding) -> bool:
+        """Whether it contradicts a conclusion of the publication: it prints words of its quote."""
+        if finding.by != "publication":
+            return False
+        words = [part.strip() for part in _GAPS.split(self.printed)]
+        is_quoted = all(part and part in finding.quote for part in words)
+        return is_quoted or self.printed in finding.disputed_by
+
 
 @dataclass(frozen=True)
 class ArtifactEntry:
@@ -309,6 +323,31 @@ class CampaignEntry:
     notes: tuple[Text, ...] = ()
     discrepancies: tuple[DiscrepancyEntry, ...] = ()
     reproduce: Levels = field(default_factory=dict)
+
+    def stored_findings(self) -> list[dict[str, str]]:
+        """The conclusions as stored; a disputed one has what BenchLab computes, and why it differs
+        (`computed`, `computed_ja`).
+        """
+        return [finding.stored() | self._computed(finding) for finding in self.findings]
+
+    def _computed(self, finding: Finding) -> dict[str, str]:
+        disputes = [
+            discrepancy
+            for discrepancy in self.discrepancies
+            if discrepancy.disputes(finding)
+        ]
+        if not disputes:
+            return {}
+        return {
+            "computed": " ".join(
+                f"{dispute.recomputed}. {dispute.explanation.en}"
+                for dispute in disputes
+            ),
+            "computed_ja": "".join(
+                f"{dispute.recomputed}。{dispute.explanation.ja}"
+                for dispute in disputes
+            ),
+        }
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from runs.published.fields import Fields, parse
 
 FOLDER = Path(__file__).parent
 # Part of each file's hash: increase it if the same file must be stored differently.
-FORMAT = 9
+FORMAT = 10
 
 
 def files(folder: Path = FOLDER) -> list[Path]:

@@ -75,6 +75,7 @@ def faults(document: Document, known_names: Known) -> list[PublishedFileError]:
         partial(_check_settings, document),
         partial(_check_corrections, document),
         partial(_check_quotes, document),
+        partial(_check_disputes, document),
         *(
             partial(_check_campaign, campaign, tables, known_names)
             for campaign in document.campaigns
@@ -132,6 +133,20 @@ def _check_quotes(document: Document) -> None:
                 )
                 message = f"the conclusion “{finding.text.en}” {remedy}."
                 raise _fault(campaign, message, words=finding.text.en)
+
+
+def _check_disputes(document: Document) -> None:
+    """What disputes a conclusion is a discrepancy of its table."""
+    for campaign in document.campaigns:
+        printed = {discrepancy.printed for discrepancy in campaign.discrepancies}
+        for finding in campaign.findings:
+            for words in finding.disputed_by:
+                if words not in printed:
+                    message = (
+                        f"the conclusion “{finding.text.en}” is “disputed_by” “{words}”, which no "
+                        "discrepancy of its table prints; name one as it is printed there."
+                    )
+                    raise _fault(campaign, message, words=words)
 
 
 def _check_corrections(document: Document) -> None:

@@ -235,10 +235,22 @@ def noted(note: Mapping[str, Any]) -> str:
 
 
 def spoken(text: str | Mapping[str, str] | None) -> str:
-    """A text that comes as data, in the reader's language: "..." or {"en": ..., "ja": ...}."""
+    """A text that comes as data, in the reader's language: "..." or {"en": ..., "ja": ...}.
+
+    A publication's conclusion that a discrepancy disputes is never said without what BenchLab
+    computes ("computed").
+    """
     if text is None or isinstance(text, str):
         return text or ""
-    return text.get((get_language() or "en")[:2]) or text.get("en", "")
+    said = text.get((get_language() or "en")[:2]) or text.get("en", "")
+    if "computed" not in text:
+        return said
+    is_japanese = (get_language() or "en").startswith("ja")
+    words = {
+        "text": said,
+        "computed": text["computed_ja" if is_japanese else "computed"],
+    }
+    return gettext("%(text)s BenchLab computes: %(computed)s") % words
 
 
 def language(wanted_language: str) -> str:

@@ -77,7 +77,7 @@ FIGURES = _columns(
 DISCREPANCIES = _columns(
     "source", "table", "weight", "kind", "printed", "recomputed", "explanation"
 )
-CONCLUSIONS = _columns("source", "table", "by", "text", "section", "quote")
+CONCLUSIONS = _columns("source", "table", "by", "text", "section", "quote", "computed")
 CORRECTIONS = _columns(
     "source",
     "date",

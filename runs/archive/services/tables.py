@@ -110,7 +110,7 @@ def table_fields(entry: CampaignEntry) -> dict[str, Any]:
         | ({"yes_if": entry.yes_if} if entry.yes_if else {}),
         "repeats": entry.repeats,
         "statistic": entry.statistic or "",
-        "findings": [finding.stored() for finding in entry.findings],
+        "findings": entry.stored_findings(),
         "notes": [text.pair() for text in entry.notes],
         "columns": [_column(entry, column) for column in entry.columns],
         "grid": [list(row) for row in entry.grid],
