@@ -312,7 +312,9 @@ SCENARIO = Scenario(
     ),
     parameters=(
         design.scale(
-            _("More than fits into memory. The report used 26,000 and 6,400."),
+            _(
+                "The question needs more than fits into memory: the report used 26,000 and 6,400."
+            ),
             default=60,
         ),
         design.duration(_("Seconds per run. The report used 600.")),

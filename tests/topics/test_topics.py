@@ -8,6 +8,7 @@ from django.utils import translation
 
 from runs.access.selectors.projects import NOBODY
 from runs.models import Project, PublishedTable
+from runs.scenarios import registry
 from runs.shared.formats import publication, translated
 from runs.topics.catalogue import BY_SLUG, TOPICS
 from runs.topics.selectors import topics
@@ -44,6 +45,67 @@ def test_the_japanese_title_has_the_same_figures(topic):
         japanese = translated(topic.sentence)
     assert japanese != topic.sentence
     assert set(FIGURE.findall(topic.sentence)) <= set(FIGURE.findall(japanese))
+
+
+TIMES = re.compile(r"\d[\d.]*(?= times)|(?<=factor of )\d[\d.]*")
+RANGE = re.compile(r"(\d[\d.]*) to (\d[\d.]*) times")
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
+def test_a_range_in_a_title_leaves_out_no_figure_of_its_conclusion(
+    whole_archive, topic
+):
+    """What a conclusion says beside its range, as "hot-points 2.45 times", is in the title."""
+    tables = PublishedTable.objects.filter(campaign__slug__in=topic.rests_on)
+    for low, high in RANGE.findall(topic.sentence):
+        for finding in (finding for table in tables for finding in table.findings):
+            if low in finding["en"] and high in finding["en"]:
+                beside = {
+                    figure
+                    for figure in TIMES.findall(finding["en"])
+                    if not float(low) <= float(figure) <= float(high)
+                }
+                assert beside <= set(FIGURE.findall(topic.sentence)), finding["en"]
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
+def test_what_stands_beneath_a_title_names_all_that_it_rests_on(whole_archive, topic):
+    found = topics.answer(topic, to=NOBODY)
+    for row in found.rows:
+        if row.rests_here:
+            assert row.who in found.basis
+            assert all(machine in found.basis for machine in row.machines)
+
+
+def test_a_chart_compares_with_the_version_of_the_question(whole_archive):
+    topic = BY_SLUG["upgrades"]
+    (figure,) = [topics.answer(topic, to=NOBODY).figure]
+    labels = str(figure)
+    assert "12.22" not in labels
+    assert ": 13." in labels
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
+def test_only_what_has_a_procedure_is_offered_to_be_measured(
+    member, ready_server, whole_archive, topic
+):
+    page = text_of(member, f"/topics/{topic.slug}/")
+    offered = set(re.findall(r"/campaigns/new/\?scenario=([\w-]+)", page))
+    assert offered <= {scenario.slug for scenario in registry.every()}
+    for gap in topics.answer(topic, to=NOBODY).gaps:
+        assert (gap.scenario in offered) == gap.is_measurable
+        assert gap.is_measurable or gap.why_not in page
+
+
+def test_a_form_for_a_theme_without_a_procedure_says_what_it_would_measure(
+    member, ready_server, whole_archive
+):
+    page = text_of(member, "/campaigns/new/?scenario=sysbench")
+    assert "BenchLab has no procedure for “Small loads of sysbench”" in page
+    assert "another scenario: “Fixed-point read”" in page
+    assert "has no procedure" not in text_of(
+        member, "/campaigns/new/?scenario=replication"
+    )
 
 
 def test_every_published_theme_is_in_a_topic_or_on_the_page_of_versions(whole_archive):

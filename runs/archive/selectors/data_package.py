@@ -196,7 +196,8 @@ def _conclusions() -> Iterator[dict[str, Any]]:
         "source__slug", "number", "findings"
     ):
         for finding in findings:
-            yield {**finding, "source": source, "table": number, "text": finding["en"]}
+            texts = {"text": finding["en"], "computed": finding.get("computed", "")}
+            yield {**finding, **texts, "source": source, "table": number}
 
 
 def _corrections(sources: Iterable[Source]) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import trigger_client_event
 
+from runs import models
 from runs.access import addresses
 from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
@@ -46,6 +47,7 @@ from runs.models.campaigns import Origin
 from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import ChoiceFactor, FurtherCluster, Scenario
 from runs.shared import caching, pages
+from runs.shared.formats import translated
 from runs.wording import gettext_noop
 
 MOST_DRAWINGS = 6
@@ -203,7 +205,13 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         form.initial["title"] = _own_title(query) or proposed
         if again is None and reproduced is None and "slice_seconds" not in query:
             form.propose_slices()
-        page = _form_page(request, form, reproduced=reproduced, proposed_title=proposed)
+        page = _form_page(
+            request,
+            form,
+            reproduced=reproduced,
+            proposed_title=proposed,
+            unknown_scenario=_unknown_scenario(query),
+        )
         # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")
     form = form_of(request, query, servers)
@@ -306,6 +314,7 @@ def _form_page(
     *,
     proposed_title: str,
     reproduced: Reproduction | None = None,
+    unknown_scenario: str = "",
 ) -> HttpResponse:
     estimated = _estimated(form if form.is_bound else form.untouched())
     context = {
@@ -314,6 +323,7 @@ def _form_page(
         # What somebody may be typing is not replaced.
         "keeps_title": getattr(request, "htmx", False) and _own_title(request.GET),
         "reproduced": reproduced,
+        "unknown_scenario": unknown_scenario,
         **estimated,
     }
     if reproduced is not None:
@@ -431,6 +441,15 @@ def _scenario(query: Mapping[str, Any]) -> Scenario:
         return registry.get(str(query.get("scenario", "")))
     except KeyError:
         return registry.every()[0]
+
+
+def _unknown_scenario(query: Mapping[str, Any]) -> str:
+    """The title of the scenario that the address names and no campaign can choose; else empty."""
+    slug = str(query.get("scenario", ""))
+    if not slug or any(scenario.slug == slug for scenario in registry.runnable()):
+        return ""
+    theme = models.Scenario.objects.filter(slug=slug).first()
+    return translated(theme.title) if theme else slug
 
 
 def _reproduced(query: QueryDict, servers: Sequence[Server]) -> Reproduction | None:

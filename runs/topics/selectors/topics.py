@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
@@ -29,6 +30,7 @@ from runs.models import (
     Scenario,
 )
 from runs.models.campaigns import Origin
+from runs.scenarios import registry
 from runs.shared.formats import in_language, publication, spoken, translated
 from runs.topics.catalogue import TOPICS, Topic
 
@@ -48,7 +50,7 @@ class EvidenceRow:
     slug: str
     title: str
     versions: str
-    machine: str
+    machines: tuple[str, ...]
     says: str
     certainty: str
     is_printed: bool
@@ -71,6 +73,12 @@ class Gaps:
     scenario: str
     title: str
     squares: tuple[Square, ...]
+    why_not: str = ""
+
+    @property
+    def is_measurable(self) -> bool:
+        """Whether a campaign can ask it: BenchLab has a procedure for it."""
+        return self.scenario in {scenario.slug for scenario in registry.every()}
 
 
 @dataclass(frozen=True)
@@ -100,11 +108,18 @@ class TopicAnswer:
 
     @property
     def basis(self) -> str:
-        """Who says so, and how certain it is."""
-        first = next((row for row in self.rows if row.rests_here), None)
-        if first is None:
-            return ""
-        return " · ".join(filter(None, (first.who, first.machine, first.certainty)))
+        """Who says so, on which machines, and how certain it is: of all that it rests on."""
+        rows = [row for row in self.rows if row.rests_here]
+        facts = (
+            [row.who for row in rows],
+            [machine for row in rows for machine in row.machines],
+            [row.certainty for row in rows],
+        )
+        return " · ".join(
+            ", ".join(dict.fromkeys(filter(None, texts)))
+            for texts in facts
+            if any(texts)
+        )
 
     @property
     def years(self) -> str:
@@ -184,10 +199,13 @@ def answer(topic: Topic, *, to: Reader) -> TopicAnswer:
         (*_printed_rows(entries, topic), *map(_measured_row, measured)),
         measured,
         tuple(_gaps(topic, entries, executed)),
-        tuple(_disagreements(entries)),
+        (
+            *([translated(topic.contradicts)] if topic.contradicts else []),
+            *_disagreements(entries),
+        ),
         tuple(discrepancies[:MOST_DISCREPANCIES]),
         max(0, len(discrepancies) - MOST_DISCREPANCIES),
-        _figure(entries, [campaign for campaign, _said in measured]),
+        _figure(entries, [campaign for campaign, _said in measured], topic.since),
     )
 
 
@@ -242,7 +260,7 @@ def _printed_row(entry: Entry, topic: Topic, spread: set[int]) -> EvidenceRow:
         slug=campaign.slug,
         title=in_language(campaign, "title"),
         versions=", ".join(table.versions),
-        machine=", ".join(entry.hardware.values()),
+        machines=tuple(entry.hardware.values()),
         says=texts[0] if texts else "",
         certainty=certainty(
             table.repeats, table.statistic, has_spread=campaign.pk in spread
@@ -262,7 +280,7 @@ def _measured_row(measured: tuple[Campaign, CampaignAnswer]) -> EvidenceRow:
         slug=campaign.slug,
         title=in_language(campaign, "title"),
         versions=", ".join(map(str, campaign.factors.get("version", ()))),
-        machine="",
+        machines=(),
         says=said.sentence,
         certainty=said.family,
         is_printed=False,
@@ -306,19 +324,27 @@ def _gaps(
                     major = versions.major(str(version))
                     known[major] = Square(major, "decided", campaign.slug)
         squares = tuple(known.get(major, Square(major, "unknown")) for major in MAJORS)
-        rows.append(Gaps(slug, translated(titles[slug]), squares))
+        reasons = (
+            spoken(entry.table.reproduce.get("why_not"))
+            for entry in entries
+            if entry.table.campaign.scenario.slug == slug
+        )
+        why_not = next(filter(None, reasons), "")
+        rows.append(Gaps(slug, translated(titles[slug]), squares, why_not))
     return rows
 
 
-def _figure(entries: Sequence[Entry], executed: Sequence[Campaign]) -> Figure | None:
-    """Every ratio of the topic in one picture; None without any."""
+def _figure(
+    entries: Sequence[Entry], executed: Sequence[Campaign], since: str
+) -> Figure | None:
+    """Every ratio of the topic in one picture, against the version `since`; None without any."""
     rows = [*_executed_rows(executed)]
     for entry in entries:
         room = MOST_ROWS - len(rows)
         if room <= 0:
             break
         # Of the last table that has room, the newest versions.
-        rows += _rows_of_table(entry.table)[-room:]
+        rows += _rows_of_table(entry.table, since)[-room:]
     words = Words(
         _("Ratio to the base, above 1 is better"),
         _("printed"),
@@ -333,9 +359,19 @@ def _version(name: str) -> str:
     return name.removeprefix("PostgreSQL ")
 
 
-def _rows_of_table(table: PublishedTable) -> list[Row]:
+def _base_of(campaign: Campaign, since: str) -> dict[str, Any]:
+    """What of a chart is another one where the question names a version."""
+    bases = [
+        str(version)
+        for version in campaign.factors.get("version", ())
+        if since and versions.major(str(version)) == since
+    ]
+    return {"ratio": {"factor": "version", "base": bases[0]}} if bases else {}
+
+
+def _rows_of_table(table: PublishedTable, since: str) -> list[Row]:
     """The ratios that its page shows, a row for each head. A metric that is neither better high nor
-    low has none.
+    low has none. Where the question names a version they are against its release.
     """
     campaign = table.campaign
     if not table.has_figures:
@@ -344,13 +380,15 @@ def _rows_of_table(table: PublishedTable) -> list[Row]:
     if not drawn:
         return []
     wanted, plots = drawn[0]
-    ratios = chart.ratios_of(wanted, plots)
+    ratios = chart.ratios_of({**wanted, **_base_of(campaign, since)}, plots)
     direction = plots[0].metric.direction
     if ratios is None or direction == "neutral":
         return []
     prefix = f"{campaign.year or table.source.year} {in_language(campaign, 'title')}"
     rows = []
     for column, head in enumerate(ratios.heads):
+        if since and versions.order(_version(head)) < versions.order(since):
+            continue
         points = [
             Ratio(value if direction == "higher" else 1 / value, name)
             for name, values in ratios.rows
