@@ -41,6 +41,7 @@ NARROWEST = 1.1
 # Marks nearer than this part of the axis would overlap.
 NEAREST = 0.07
 WIDEST_LABEL, NARROWEST_LABEL = 48, 20
+WIDEST_HEADING, NARROWEST_HEADING = 72, 36
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,21 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Row:
-    """What one table or campaign says. `is_printed` has a sign of its own."""
+    """What one table or campaign says. `is_printed` has a sign of its own.
+
+    Neighbours of one `group` stand below its name.
+    """
 
     label: str
     ratios: tuple[Ratio, ...]
     url: str
     is_printed: bool
+    group: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tells it from all other rows."""
+        return f"{self.label} · {self.group}" if self.group else self.label
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,10 @@ class Words:
 
 def evidence(rows: Sequence[Row], words: Words) -> Figure:
     """The rows from the top, on a logarithmic axis: twice is as far from 1 as half."""
-    places = [(len(rows) - number, row) for number, row in enumerate(rows)]
+    lines = _lines(rows)
+    placed = [(len(lines) - number, line) for number, line in enumerate(lines)]
+    places = [(place, line) for place, line in placed if isinstance(line, Row)]
+    headings = [(place, line) for place, line in placed if isinstance(line, str)]
     printed = [(place, row) for place, row in places if row.is_printed]
     measured = [(place, row) for place, row in places if not row.is_printed]
     traces = []
@@ -87,7 +100,7 @@ def evidence(rows: Sequence[Row], words: Words) -> Figure:
     return {
         "data": traces,
         "layout": layout(
-            height=ROOM_FOR_AXES + ROW_HEIGHT * len(rows),
+            height=ROOM_FOR_AXES + ROW_HEIGHT * len(lines),
             xaxis=axis(
                 words.ratio,
                 type="log",
@@ -96,14 +109,16 @@ def evidence(rows: Sequence[Row], words: Words) -> Figure:
                 tickvals=_marks(low, high),
                 ticktext=[f"{mark:g}" for mark in _marks(low, high)],
             ),
-            yaxis=rows_axis([cut_within(row.label, WIDEST_LABEL) for row in rows]),
+            yaxis={
+                **rows_axis([""] * len(lines)),
+                "tickvals": [place for place, _row in places],
+                "ticktext": _labels(rows, WIDEST_LABEL),
+            },
+            annotations=_headings(headings, WIDEST_HEADING),
             meta={
                 "narrow": {
-                    "yaxis": {
-                        "ticktext": [
-                            cut_within(row.label, NARROWEST_LABEL) for row in rows
-                        ]
-                    }
+                    "yaxis": {"ticktext": _labels(rows, NARROWEST_LABEL)},
+                    "annotations": _headings(headings, NARROWEST_HEADING),
                 }
             },
             shapes=[line_at("x", 1)],
@@ -112,6 +127,38 @@ def evidence(rows: Sequence[Row], words: Words) -> Figure:
             margin={"l": 24, "r": 24, "t": 40, "b": 48},
         ),
     }
+
+
+def _lines(rows: Sequence[Row]) -> list[Row | str]:
+    """The rows, each group below a line with its name."""
+    lines: list[Row | str] = []
+    group = ""
+    for row in rows:
+        if row.group and row.group != group:
+            lines.append(row.group)
+        group = row.group
+        lines.append(row)
+    return lines
+
+
+def _labels(rows: Sequence[Row], most: int) -> list[str]:
+    return [cut_within(row.label, most) for row in rows]
+
+
+def _headings(headings: Sequence[tuple[int, str]], most: int) -> list[dict[str, Any]]:
+    """The names of groups, from the left edge of the plot on: their lines have no ratios."""
+    return [
+        {
+            "x": 0,
+            "xref": "paper",
+            "xanchor": "left",
+            "y": place,
+            "yref": "y",
+            "text": cut_within(group, most),
+            "showarrow": False,
+        }
+        for place, group in headings
+    ]
 
 
 def _trace(
@@ -123,7 +170,7 @@ def _trace(
         words.printed if is_printed else words.measured,
         values,
         (place for place, _row, _ratio in points),
-        text=[f"{row.label} · {ratio.label}" for _place, row, ratio in points],
+        text=[f"{row.name} · {ratio.label}" for _place, row, ratio in points],
         marker={"size": 9, "symbol": "diamond" if is_printed else "circle"},
         meta={
             "slot": 7 if is_printed else 0,

@@ -115,8 +115,8 @@ def _has_bars(letter: str, traces: Sequence[Mapping[str, Any]]) -> bool:
 LETTER = 7.2
 ROW = 18
 MARGIN = 14
-# A name in the legend, and the label of a category, have at most as many characters.
-MOST_OF_NAME, MOST_OF_LABEL = 42, 48
+# A name in the legend, the label of a category, and a note have at most as many characters.
+MOST_OF_NAME, MOST_OF_LABEL, MOST_OF_NOTE = 42, 48, 72
 # Names below the plot; where they have no room beside each other they are turned by an angle.
 MOST_OF_TICK, MOST_OF_TURNED = 60, 28
 TURN = math.radians(30)
@@ -222,8 +222,9 @@ def _narrowed(layout: Mapping[str, Any]) -> dict[str, Any]:
     """The layout on a phone: names beside lines go into the legend."""
     changed = dict(layout)
     for key, value in (layout.get("meta") or {}).get("narrow", {}).items():
-        changed[key] = {**layout.get(key, {}), **value}
-    notes = layout.get("annotations", ())
+        is_whole = isinstance(value, list)
+        changed[key] = value if is_whole else {**layout.get(key, {}), **value}
+    notes = changed.get("annotations", ())
     changed["annotations"] = [note for note in notes if not note.get("xshift")]
     if len(changed["annotations"]) < len(notes):
         changed |= {"showlegend": True, "margin": {}}
@@ -480,7 +481,7 @@ def _note(drawing: _Drawing, note: Mapping[str, Any]) -> str:
     note_text = html.unescape(text) if "hovertext" in note else text
     return (
         f'<text x="{left_edge:.1f}" y="{top + shift:.1f}" text-anchor="{anchor}" '
-        f"fill={quoteattr(colour)}{turned}>{escape(cut(note_text, MOST_OF_LABEL))}</text>"
+        f"fill={quoteattr(colour)}{turned}>{escape(cut(note_text, MOST_OF_NOTE))}</text>"
     )
 
 

@@ -73,7 +73,7 @@
     }
     const changed = { ...layout };
     for (const [key, value] of Object.entries(layout.meta?.narrow ?? {})) {
-      changed[key] = { ...layout[key], ...value };
+      changed[key] = Array.isArray(value) ? value : { ...layout[key], ...value };
     }
     return withoutNamesBesides(changed);
   }

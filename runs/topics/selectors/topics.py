@@ -396,9 +396,15 @@ def _rows_of_table(table: PublishedTable, since: str) -> list[Row]:
         ]
         if points:
             pair = f"{_version(head)} : {_version(ratios.base)}"
-            label = f"{pair} · {prefix}" if len(ratios.heads) > 1 else prefix
+            is_one_of_several = len(ratios.heads) > 1
             rows.append(
-                Row(label, tuple(points[:MOST_RATIOS]), _address(campaign), True)
+                Row(
+                    pair if is_one_of_several else prefix,
+                    tuple(points[:MOST_RATIOS]),
+                    _address(campaign),
+                    True,
+                    prefix if is_one_of_several else "",
+                )
             )
     return rows
 
