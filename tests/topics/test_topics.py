@@ -77,6 +77,16 @@ def test_what_stands_beneath_a_title_names_all_that_it_rests_on(whole_archive, t
             assert all(machine in found.basis for machine in row.machines)
 
 
+def test_a_table_of_another_theme_is_evidence_and_no_part_of_the_picture(whole_archive):
+    """The peak on 80 cores stands in a table of versions, whose ratios say nothing of cores."""
+    answer = topics.answer(BY_SLUG["cores"], to=NOBODY)
+
+    (row,) = [row for row in answer.rows if row.slug == "wg1-2013-2-2"]
+    assert row.rests_here
+    assert "peak at 80 clients" in row.says
+    assert "9.2" not in str(answer.figure)
+
+
 def test_a_chart_compares_with_the_version_of_the_question(whole_archive):
     topic = BY_SLUG["upgrades"]
     (figure,) = [topics.answer(topic, to=NOBODY).figure]

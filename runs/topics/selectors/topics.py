@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -169,7 +169,9 @@ def keys(topic: Topic, *, to: Reader) -> tuple[int, ...]:
 
     Two queries.
     """
-    of_topic = Campaign.objects.filter(scenario__slug__in=topic.scenarios)
+    of_topic = Campaign.objects.filter(
+        Q(scenario__slug__in=topic.scenarios) | Q(slug__in=topic.rests_on)
+    )
     published = of_topic.filter(origin=Origin.PUBLISHED).order_by("pk")
     return (
         *published.values_list("pk", flat=True),
@@ -205,7 +207,11 @@ def answer(topic: Topic, *, to: Reader) -> TopicAnswer:
         ),
         tuple(discrepancies[:MOST_DISCREPANCIES]),
         max(0, len(discrepancies) - MOST_DISCREPANCIES),
-        _figure(entries, [campaign for campaign, _said in measured], topic.since),
+        _figure(
+            [entry for entry in entries if _is_measured_by(entry, topic)],
+            [campaign for campaign, _said in measured],
+            topic.since,
+        ),
     )
 
 
@@ -223,12 +229,14 @@ def _executed(topic: Topic, to: Reader) -> QuerySet[Campaign]:
 
 
 def _entries(topic: Topic) -> list[Entry]:
-    """The published tables, those that the sentence rests on first, then the newest."""
+    """The published tables, those that the sentence rests on first, then the newest. It may rest on
+    one of another theme.
+    """
     order = {slug: place for place, slug in enumerate(topic.rests_on)}
     entries = [
         entry
         for entry in archive.entries()
-        if entry.table.campaign.scenario.slug in topic.scenarios
+        if _is_measured_by(entry, topic) or entry.table.campaign.slug in order
     ]
 
     def place(entry: Entry) -> tuple[int, int]:
@@ -236,6 +244,10 @@ def _entries(topic: Topic) -> list[Entry]:
         return order.get(campaign.slug, len(order)), -(campaign.year or 0)
 
     return sorted(entries, key=place)
+
+
+def _is_measured_by(entry: Entry, topic: Topic) -> bool:
+    return entry.table.campaign.scenario.slug in topic.scenarios
 
 
 def _printed_rows(entries: Sequence[Entry], topic: Topic) -> list[EvidenceRow]:

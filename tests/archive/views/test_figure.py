@@ -138,7 +138,7 @@ def _versions_of_factors_are_found(client):
     listed = client.get(
         "/archive/?version=10&theme=fixed-point-update"
     ).content.decode()
-    assert "the highest TPS of 9.6 is far above that of 10" in listed
+    assert "The highest TPS of 9.6 is far above that of 10" in listed
     offers = selectors.choices(entries, entries, selectors.Wanted())
     offered = [value for value, _label, _count in offers["version"]]
     assert {"8.2", "8.3"} <= set(offered)

@@ -187,11 +187,17 @@ def test_answers_stand_under_titles_and_all_that_was_found_can_be_read(
         ("which version", "upgrades"),
         ("page checksums", "page-checksums"),
         ("チェックサム", "page-checksums"),
+        ("peak on 80 cores", "cores"),
+        ("create index", "parallel-query"),
     ],
 )
 def test_a_topic_stands_before_its_tables(client, whole_archive, words, slug):
     page = found(client, words)
     assert page.index(f'href="/topics/{slug}/"') < page.index('href="/campaigns/')
+
+
+def test_who_asks_for_create_index_finds_the_parallel_builds(client, whole_archive):
+    assert "/campaigns/vondra-2024-load/" in found(client, "create index")
 
 
 def test_of_a_setting_that_nobody_varies_that_is_said(client, whole_archive):
