@@ -30,11 +30,10 @@ from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.services import campaigns, designs, estimates, slicing
 from runs.campaigns.services.designs import Design, DesignCell
 from runs.campaigns.services.drafts import Draft
-from runs.campaigns.views import annotations, treatment_fields
+from runs.campaigns.views import annotations, asked, treatment_fields
 from runs.campaigns.views import page as campaign_page
 from runs.campaigns.views.forms import CampaignForm, project_of
 from runs.campaigns.views.heat import matrix
-from runs.campaigns.views.treatment_fields import of_versions, still_ticked
 from runs.campaigns.views.verdicts import written
 from runs.cells.selectors import noise
 from runs.charts.arrangement import Drawing, Part, drawing
@@ -201,6 +200,10 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             project=project_of(request),
             initial=initial,
         )
+        # Levels are typed or come by a link; what somebody sends has the title, too.
+        is_link = "proposed_title" not in query
+        if reproduced is None:
+            form.initial.update(asked.choices(query, form, is_link=is_link))
         proposed = form.initial["title"]
         form.initial["title"] = _own_title(query) or proposed
         if again is None and reproduced is None and "slice_seconds" not in query:
@@ -211,6 +214,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             reproduced=reproduced,
             proposed_title=proposed,
             unknown_scenario=_unknown_scenario(query),
+            missing=asked.missing(query, form, is_link=is_link),
         )
         # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")
@@ -315,6 +319,7 @@ def _form_page(
     proposed_title: str,
     reproduced: Reproduction | None = None,
     unknown_scenario: str = "",
+    missing: tuple[asked.Missing, ...] = (),
 ) -> HttpResponse:
     estimated = _estimated(form if form.is_bound else form.untouched())
     context = {
@@ -324,6 +329,7 @@ def _form_page(
         "keeps_title": getattr(request, "htmx", False) and _own_title(request.GET),
         "reproduced": reproduced,
         "unknown_scenario": unknown_scenario,
+        "missing": missing,
         **estimated,
     }
     if reproduced is not None:
@@ -362,6 +368,7 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
         "matrix": matrix(design),
         "arrangements": arrangements_of(design),
         "lost_factors": _lost_factors(draft),
+        "not_compared": asked.nothing_to_compare(form, draft, design),
         **fitted,
     }
 
@@ -377,14 +384,14 @@ def _lost_factors(draft: Draft) -> tuple[LostFactor, ...]:
     )
     if published is None:
         return ()
-    asked = Asked(
+    of_draft = Asked(
         registry.get(draft.scenario),
         draft.levels,
         draft.installations,
         draft.servers,
         has_further=bool(draft.cluster_servers),
     )
-    return lost_factors(published, asked)
+    return lost_factors(published, of_draft)
 
 
 def _compared_rows(design: Design) -> int:
@@ -474,21 +481,27 @@ def _kept(
 ) -> dict[str, Any]:
     """What was typed already and still has its place."""
     every = (*scenario.factors, *common_factors.offered(scenario))
-    factors = [factor.name for factor in every]
+    # Boxes to tick are compared with what the form offers.
+    factors = [factor.name for factor in every if not isinstance(factor, ChoiceFactor)]
     parameters = [parameter.name for parameter in scenario.parameters]
-    names = ["repeats", "slice_seconds", "seed", "client", *KEPT, *factors, *parameters]
+    names = [
+        "repeats",
+        "slice_seconds",
+        "seed",
+        "client",
+        "versions",
+        *KEPT,
+        *factors,
+        *parameters,
+    ]
     fields: dict[str, Any] = {name: query[name] for name in names if query.get(name)}
-    # Of several boxes the first alone would be half an answer.
-    chosen = [factor.name for factor in every if isinstance(factor, ChoiceFactor)]
-    ticked = still_ticked(query, servers) or of_versions(
-        query.get("versions", ""), servers
-    )
-    fields |= {"installations": ticked} if ticked else {}
+    ticked = asked.ticked(query, servers)
+    fields |= {} if ticked is None else {"installations": ticked}
     more_configurations = query.getlist("more_configurations")
     fields |= (
         {"more_configurations": more_configurations} if more_configurations else {}
     )
-    return fields | {name: query.getlist(name) for name in chosen if name in fields}
+    return fields
 
 
 def _again(request: HttpRequest) -> Draft | None:

@@ -316,7 +316,7 @@ class CampaignForm(treatment_fields.TreatmentFields):
         )
         common = field.offer(self.servers)
         self.fields["installations"] = field
-        self.initial["installations"] = initial.get("installations") or common
+        self.initial["installations"] = initial.get("installations", common)
         self.choice("client").empty_label = _("The newest pgbench on each server")
         self.choice("client").help_text = _(
             "Each server uses its own pgbench of that version, so that only the servers differ."
@@ -367,6 +367,12 @@ class CampaignForm(treatment_fields.TreatmentFields):
             (self[parameter.name], parameter.unit)
             for parameter in self.definition.parameters
         ]
+
+    @property
+    def versions_asked(self) -> str:
+        """The versions that its address asks for, as written there; empty without."""
+        values = self.data if self.is_bound else self.initial
+        return str(values.get("versions", ""))
 
     def untouched(self) -> "CampaignForm":
         """This form as it would be sent without a change: what the first estimate is of."""

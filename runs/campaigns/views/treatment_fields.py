@@ -372,13 +372,16 @@ def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
 
 
 def of_versions(versions_asked: str, servers: Sequence[Server]) -> list[str]:
-    """What the servers have of the majors asked for (with commas between; `all`), built alike."""
-    majors = {text.strip() for text in versions_asked.split(",")} - {""}
-    present = installed(servers)[servers[0].pk] if majors else []
+    """What the servers have of the versions asked for (with commas between; `all`), built alike.
+
+    A version is a major one (16) or a release (16.14).
+    """
+    wanted = {text.strip() for text in versions_asked.split(",")} - {""}
+    present = installed(servers)[servers[0].pk] if wanted else []
     asked_for = (
         installation
         for installation in present
-        if majors == {"all"} or installation.major in majors
+        if wanted == {"all"} or wanted & {installation.major, installation.version}
     )
     installations = builds.chosen(asked_for)
     return [
