@@ -965,7 +965,7 @@ def test_what_slices_have_shown_is_known_before_whole_runs_were_repeated(
     assert "how whole runs scatter here is not known yet" in text
     shown = float(re.search(r"slices in turn show ±([\d.]+)", text)[1])
     assert shown < 3
-    assert "Slices: 36 of 1 s a side in turn" in server
+    assert "36 slices of 1 s a side, in turn" in server
 
 
 def test_a_scenario_that_is_not_steady_offers_no_slices(member, ready_server):
