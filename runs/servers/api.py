@@ -112,12 +112,15 @@ class EnvironmentSerializer(serializers.Serializer[Environment]):
 
 
 class InstallationSerializer(serializers.Serializer[Installation]):
-    """One set of PostgreSQL binaries. Sizes in bytes; null if the binaries do not report it."""
+    """One set of PostgreSQL binaries. Sizes in bytes; null if the binaries do not report it.
+
+    `bindir` is the folder of its programs, null for whoever has not logged in.
+    """
 
     version = serializers.CharField()
     version_num = serializers.IntegerField()
     major = serializers.CharField()
-    bindir = serializers.CharField()
+    bindir = serializers.SerializerMethodField()
     vendor = serializers.CharField()
     configure_options = serializers.CharField()
     cflags = serializers.CharField()
@@ -126,6 +129,11 @@ class InstallationSerializer(serializers.Serializer[Installation]):
     wal_segment_size = serializers.IntegerField(allow_null=True)
     extensions = serializers.ListField(child=serializers.CharField())
     pgbench_version_num = serializers.IntegerField(allow_null=True)
+
+    def get_bindir(self, installation: Installation) -> str | None:
+        """Null for strangers, as the server's page has it: the folders are the machine's own."""
+        known = self.context["request"].user.is_authenticated
+        return installation.bindir if known else None
 
 
 class ServerProblemSerializer(serializers.Serializer[Any]):

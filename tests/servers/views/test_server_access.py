@@ -57,6 +57,25 @@ def test_a_stranger_learns_the_state_of_a_server_and_not_its_address(
     assert "localhost → localhost." in member.get("/servers/db1/").content.decode()
 
 
+def test_folders_of_a_machine_are_shown_to_those_who_have_logged_in(member, server):
+    """The page and the API alike; what was built, and how, is everybody's."""
+    Server.objects.update(base_dir="/srv/secretive/runs")
+    factories.installation(server, "18.4", bindir="/srv/secretive/pg/bin")
+    pages = ["/servers/db1/", "/servers/"]
+    doors = ["/api/v1/servers/", "/api/v1/servers/db1/"]
+
+    for path in pages + doors:
+        assert "secretive" not in Client().get(path).content.decode(), path
+    (installation,) = Client().get(doors[1]).json()["installations"]
+    assert (installation["version"], installation["bindir"]) == ("18.4", None)
+
+    page = member.get("/servers/db1/").content.decode()
+    assert "/srv/secretive/runs" in page
+    assert "/srv/secretive/pg/bin" in page
+    (installation,) = member.get(doors[1]).json()["installations"]
+    assert installation["bindir"] == "/srv/secretive/pg/bin"
+
+
 def edit_of(server):
     """What it is now, as an edit."""
     names = server_edits.Edit.__dataclass_fields__
