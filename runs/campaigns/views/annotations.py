@@ -18,6 +18,7 @@ from runs.archive.selectors.chart import Plot
 from runs.campaigns.selectors import annotations as annotation_selectors
 from runs.campaigns.services import annotations
 from runs.cells.selectors import factor_names as designs
+from runs.cells.selectors import series_cells
 from runs.charts.figure import Figure, Mark, marked
 from runs.models import Annotation, Campaign, Cell
 from runs.shared import caching, pages
@@ -186,11 +187,14 @@ def _done(
 
 
 def _points(campaign: Campaign) -> SafeString:
-    """The points of a campaign as options; of its names those that it has now."""
+    """The points that a campaign's page shows as options; of its names those that it has now.
+
+    Of uploads they are those of the newest commit: the others have the same conditions.
+    """
     words = designs.words(
         Campaign.objects.select_related("scenario").get(pk=campaign.pk)
     )
-    cells = campaign.cells.order_by("ordinal", "pk")[:MOST_CELLS]
+    cells = series_cells.current(campaign)[:MOST_CELLS]
     return format_html_join(
         "",
         '<option value="{}">{}</option>',

@@ -35,7 +35,7 @@ from runs.campaigns.views import page as campaign_page
 from runs.campaigns.views.forms import CampaignForm, project_of
 from runs.campaigns.views.heat import matrix
 from runs.campaigns.views.verdicts import written
-from runs.cells.selectors import noise
+from runs.cells.selectors import commit_pairs, noise, revisions
 from runs.charts.arrangement import Drawing, Part, drawing
 from runs.compare.selectors.judge.ratio_pairs import ratio_pairs
 from runs.configurations.views import page as configuration_page
@@ -286,10 +286,27 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     if campaign.origin == Origin.UPLOADED:
         # Its data have dates of their own, and never that of the upload.
         context["dates"] = answers.dates_of([campaign]).get(campaign.pk)
+        context["compare_query"] = caching.answer(
+            ("compared commits", campaign.pk),
+            versions.whole,
+            lambda: _compared_commits(campaign),
+        )
         context["found"] = caching.html(
             ("found", campaign.pk), versions.whole, lambda: _found_in(campaign)
         )
     return render(request, "campaigns/detail.html", context)
+
+
+def _compared_commits(campaign: Campaign) -> str:
+    """The query that compares the commits around its newest change, else the newest two.
+
+    Empty where there are no two: its newest commit alone has nothing to be compared with.
+    """
+    changes = histories.newest_standing([campaign], 1)
+    head = changes[0].cell.revision if changes else None
+    head = head or revisions.newest(campaign)
+    commit_pair = commit_pairs.around(campaign, head) if head is not None else None
+    return commit_pair.query if commit_pair is not None else ""
 
 
 def _found_in(campaign: Campaign) -> SafeString:

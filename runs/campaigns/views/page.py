@@ -264,7 +264,10 @@ def _cells_of(results: Found) -> dict[str, Any]:
         "rows": parts.part(grid.page, parts.CELLS, results.given)
         if grid.page
         else None,
-        "order": _marks(
+        # Uploads were executed elsewhere, in an order that nobody stated.
+        "order": None
+        if campaign.origin == Origin.UPLOADED
+        else _marks(
             parts.listed(
                 campaign.runs.order_by("position").values_list(
                     "pk", "position", "state"

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.cells.selectors import versions
+from runs.cells.selectors import commit_pairs, versions
 from runs.cells.selectors.factor_names import factor_titles, known_title
 from runs.cells.selectors.series_cells import SERVER
 from runs.charts.timeline import Track, timeline
@@ -106,6 +106,9 @@ def live(run: Run) -> dict[str, Any]:
         "run": run,
         "campaign": run.campaign,
         "levels": levels(run),
+        "commit_pairs": commit_pairs.of_commit(run.campaign, run.cell.revision)
+        if run.cell.revision is not None
+        else [],
         "job_url": runs.job_address(run.labels),
         "labels": [
             (known_title(name), value)
