@@ -191,8 +191,8 @@ def test_a_problem_is_shown_with_its_remedy(client):
         assert words in page
 
 
-def test_a_ready_server_shows_its_installations(client, ready_server):
-    page = client.get("/servers/db1/").content.decode()
+def test_a_ready_server_shows_its_installations(member, ready_server):
+    page = member.get("/servers/db1/").content.decode()
     assert "/usr/lib/postgresql/18.4/bin" in page
     assert "/campaigns/new/?server=db1" in page
 
