@@ -50,18 +50,25 @@ def levels(query: QueryDict, name: str) -> list[str]:
 
 
 def ticked(query: QueryDict, servers: Sequence[Server]) -> list[str] | None:
-    """The installations to tick, or the versions on several servers; None if none was asked for."""
+    """The installations to tick, or the versions on several servers; None if none was asked for.
+
+    A form that is sent for another server has all of the first one ticked, whether somebody asked
+    for them or not: where that server has none of them, its own are offered as by default.
+    """
     chosen = treatment_fields.still_ticked(query, servers)
     if chosen:
         return chosen
     if levels(query, "versions"):
         return treatment_fields.of_versions(query.get("versions", ""), servers)
-    return [] if query.getlist("installations") else None
+    return [] if query.getlist("installations") and is_link(query) else None
 
 
-def choices(
-    query: QueryDict, form: CampaignForm, *, is_link: bool
-) -> dict[str, list[str]]:
+def is_link(query: QueryDict) -> bool:
+    """Whether an address was followed: what somebody sends has the proposed title, too."""
+    return "proposed_title" not in query
+
+
+def choices(query: QueryDict, form: CampaignForm) -> dict[str, list[str]]:
     """Of each factor with choices that the query has, those that the form offers.
 
     A form that is sent for another scenario has levels of the one before: those that are not
@@ -76,18 +83,18 @@ def choices(
         factor.name: _offered(form, factor, levels(query, factor.name))
         for factor in factors
     }
-    return {name: chosen for name, chosen in offered.items() if chosen or is_link}
+    return {
+        name: chosen for name, chosen in offered.items() if chosen or is_link(query)
+    }
 
 
-def missing(
-    query: QueryDict, form: CampaignForm, *, is_link: bool
-) -> tuple[Missing, ...]:
+def missing(query: QueryDict, form: CampaignForm) -> tuple[Missing, ...]:
     """All that the address asks for and the form lacks.
 
     A form that is sent for other choices, and no link, has levels of the scenario before it.
     """
     sentences = [*_server(query, form.servers), *_versions(query, form.servers)]
-    if is_link:
+    if is_link(query):
         sentences += _levels(query, form)
         sentences += _unknown_factors(query, form.definition)
     return tuple(sentences)

@@ -200,10 +200,8 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             project=project_of(request),
             initial=initial,
         )
-        # Levels are typed or come by a link; what somebody sends has the title, too.
-        is_link = "proposed_title" not in query
         if reproduced is None:
-            form.initial.update(asked.choices(query, form, is_link=is_link))
+            form.initial.update(asked.choices(query, form))
         proposed = form.initial["title"]
         form.initial["title"] = _own_title(query) or proposed
         if again is None and reproduced is None and "slice_seconds" not in query:
@@ -214,7 +212,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             reproduced=reproduced,
             proposed_title=proposed,
             unknown_scenario=_unknown_scenario(query),
-            missing=asked.missing(query, form, is_link=is_link),
+            missing=asked.missing(query, form),
         )
         # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")

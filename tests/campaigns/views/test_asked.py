@@ -148,6 +148,11 @@ def test_another_server_is_asked_for_what_was_ticked_on_the_first(member, ready_
     answer, page = opened(member, link)
     assert ticked(answer, other) == {"18.4"}
     assert "PostgreSQL 16.14 is not installed on db2." in page
+    only_there = factories.server("db3", name="db3")
+    factories.installation(only_there, "9.6.24")
+    answer, page = opened(member, link.replace("db2", "db3"))
+    assert ticked(answer, only_there) == {"9.6.24"}
+    assert "PostgreSQL 16.14, 18.4 are not installed on db3." in page
     sixteen = ready_server.installations.get(version="16.14").pk
     answer, page = opened(
         member, f"scenario=fixed-point-read&server=db2&installations={sixteen}"
