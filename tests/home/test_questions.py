@@ -49,13 +49,13 @@ def test_a_setting_is_one_also_where_it_is_written_as_words(client, whole_archiv
 
 
 def test_the_operator_and_the_licence_are_said(client, settings):
-    assert "has not said so yet" in client.get("/help/").content.decode()
+    assert "has not named itself" in client.get("/help/").content.decode()
     settings.OPERATOR = "Example users' group"
     settings.DATA_LICENCE = "CC BY 4.0"
     page = client.get("/help/").content.decode()
     assert "Example users&#x27; group" in page
     assert "CC BY 4.0" in page
-    assert "has not said so yet" not in page
+    assert "has not named itself" not in page
 
 
 def test_the_rate_of_red_builds_is_the_one_that_was_measured(client):

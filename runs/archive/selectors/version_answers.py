@@ -31,9 +31,13 @@ from runs.models import Campaign
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
 from runs.shared import formats
-from runs.shared.formats import in_language
+from runs.shared.formats import in_language, spoken
 
-LOADS = {READ: gettext_lazy("reading"), UPDATE: gettext_lazy("updating")}
+# What is measured, not what it stands for: other reading loads go other ways.
+LOADS = {
+    READ: gettext_lazy("counting ranges of rows"),
+    UPDATE: gettext_lazy("updating single rows"),
+}
 State = Literal["decided", "printed", "undecided", "words", "unknown"]
 # Which of some answers to one question is said first.
 RANK: tuple[State, ...] = ("decided", "printed", "undecided", "words", "unknown")
@@ -148,6 +152,15 @@ class Step:
         )
 
     @property
+    def undecided(self) -> tuple[Evidence, ...]:
+        """Where print is the answer: the tables and machines with repeats that decide nothing."""
+        if self.state != "printed":
+            return ()
+        return tuple(
+            evidence for evidence in self.evidence if evidence.state == "undecided"
+        )
+
+    @property
     def is_several(self) -> bool:
         """Whether its figure alone hides what other tables print."""
         return bool(self.printed or self.untested)
@@ -194,13 +207,27 @@ class Step:
         """Who says so; else that nobody does."""
         if self.printed:
             text = _("%(number)d printed tables · not tested")
-            return text % {"number": len(self.printed)}
+            tables = text % {"number": len(self.printed)}
+            return " · ".join(filter(None, (tables, self.undecided_words)))
         if self.best is not None:
             tested = _("not tested") if self.state == "printed" else ""
             return " · ".join(filter(None, (self.best.basis, tested)))
         if self.pictures:
             return _("published as a picture, without numbers")
         return _("nobody has measured it")
+
+    @property
+    def undecided_words(self) -> str:
+        """How many others have repeats and decide nothing; empty where none has."""
+        if not self.undecided:
+            return ""
+        number = len(self.undecided)
+        text = ngettext(
+            "%(number)d with repeats is undecided",
+            "%(number)d with repeats are undecided",
+            number,
+        )
+        return text % {"number": number}
 
     @property
     def printed_words(self) -> dict[str, Any]:
@@ -213,10 +240,7 @@ class Step:
         """What a title says of it, as a part of a sentence."""
         names = {"base": self.base, "head": self.head}
         if self.best is None:
-            return (
-                _("%(head)s against %(base)s is printed as a picture, without numbers")
-                % names
-            )
+            return self._picture_words % names
         if self.printed:
             text = _("%(head)s against %(base)s: %(size)s by %(number)d printed tables")
             return text % (names | self.printed_words)
@@ -236,6 +260,17 @@ class Step:
         if found.low and found.high and 1 / TIMES < found.low <= found.high < TIMES:
             return _("%(head)s is %(size)s than %(base)s") % values
         return _("%(head)s against %(base)s: %(size)s") % values
+
+    @property
+    def _picture_words(self) -> str:
+        """What its publication says of a picture without numbers; the versions' names are left."""
+        findings = [text for picture in self.pictures for text in picture.findings]
+        if not findings:
+            return _(
+                "%(head)s against %(base)s is printed as a picture, without numbers"
+            )
+        told = spoken(findings[0]).rstrip(".。").replace("%", "%%")
+        return _("%(head)s against %(base)s is printed as a picture:") + " " + told
 
 
 @dataclass(frozen=True)
@@ -311,12 +346,19 @@ class VersionAnswer:
         """The title: the figure, or that there is none and what is known in between."""
         names = {"base": self.base, "head": self.head}
         if self.whole.printed:
+            words = names | self.whole.printed_words
+            words |= {"load": self.load, "undecided": self.whole.undecided_words}
+            if self.whole.undecided:
+                text = _(
+                    "PostgreSQL %(head)s against %(base)s, %(load)s: %(size)s in %(number)d "
+                    "printed tables without spread, which are not tested; %(undecided)s."
+                )
+                return text % words
             text = _(
                 "PostgreSQL %(head)s against %(base)s, %(load)s: %(size)s in %(number)d printed "
                 "tables; they print no spread, so nothing is tested."
             )
-            load = {"load": str(LOADS[self.theme])}
-            return text % (names | load | self.whole.printed_words)
+            return text % words
         if self.whole.best is not None and self.whole.untested:
             return self._with_untested(self.whole.best.found)
         if self.whole.best is not None:
@@ -332,8 +374,20 @@ class VersionAnswer:
             )
         parts = self._parts()
         text = _("PostgreSQL %(base)s to %(head)s, %(load)s: %(parts)s.")
-        load = {"load": str(LOADS[self.theme])}
-        return text % (names | load | {"parts": "; ".join(parts)})
+        return text % (names | {"load": self.load, "parts": "; ".join(parts)})
+
+    @property
+    def load(self) -> str:
+        """What is measured, and with how many clients where that was chosen."""
+        load = str(LOADS[self.theme])
+        if self.clients is None:
+            return load
+        text = ngettext(
+            "%(load)s with %(clients)d client",
+            "%(load)s with %(clients)d clients",
+            self.clients,
+        )
+        return text % {"load": load, "clients": self.clients}
 
     def otherwise_than(self, base: str, head: str) -> str:
         """Why it is not about the versions that were asked for, if any; else empty."""
@@ -379,8 +433,12 @@ class VersionAnswer:
         over_several = tuple(
             jump.best.told for jump in self.jumps if jump.best is not None
         )
+        at_others = _(
+            "With other numbers of clients more may be known: choose none to see it."
+        )
         return (
             *over_several,
+            *([] if self.clients is None else [at_others]),
             _(
                 "There is no figure for the whole: steps are multiplied only where one machine "
                 "measured them all."

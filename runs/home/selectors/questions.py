@@ -74,17 +74,14 @@ def _of_this_site() -> list[SiteQuestion]:
             "operator",
             _("Who runs this site, and who pays for it?"),
             [
-                operator
-                or _(
-                    "Its operator has not said so yet (BENCHLAB_OPERATOR, which an administrator "
-                    "sets)."
-                ),
+                operator or _("Its operator has not named itself here yet."),
                 _(
                     "Publications keep the names of their authors; what was measured here says on "
                     "which machine, and who queued it."
                 ),
             ],
-            "who runs operator operates owner pays sponsor contact independent imprint 運営 運営者",
+            "who runs this site operator operates owner pays paid sponsor contact independent "
+            "imprint 運営 運営者",
         ),
         _question(
             "licence",
@@ -96,8 +93,8 @@ def _of_this_site() -> list[SiteQuestion]:
                 ),
                 licence
                 or _(
-                    "For what was measured here the operator has named no licence yet "
-                    "(BENCHLAB_DATA_LICENCE): ask before you print it."
+                    "For what was measured here the operator has named no licence yet: ask before "
+                    "you print it."
                 ),
             ],
             "licence license copyright cite citation use reuse figures data print ライセンス 引用",
@@ -160,7 +157,8 @@ def _of_verdicts() -> list[SiteQuestion]:
                     "docs/statistics.md of BenchLab's source."
                 ),
             ],
-            "interval intervals computed compute calculated formula method statistics uncertainty "
+            "interval intervals computed compute calculated formula method statistics "
+            "statistical test uncertainty "
             "confidence error 区間 統計",
         ),
         _question(
@@ -196,8 +194,8 @@ def _of_verdicts() -> list[SiteQuestion]:
                 ),
                 _("The page of tokens has the whole step to copy."),
             ],
-            "threshold gate fail fails pull request ci effect strict loss percent limit exit "
-            "github gitlab しきい値",
+            "exit code threshold gate fail fails pull request ci effect strict loss percent "
+            "limit github gitlab しきい値",
             Link(_("API tokens"), reverse("token-list")),
         ),
         _question(
@@ -251,6 +249,48 @@ def _of_measuring() -> list[SiteQuestion]:
             Link(_("API tokens"), reverse("token-list")),
         ),
         _question(
+            "told",
+            _("How am I told of a change?"),
+            [
+                _(
+                    "By mail to the members of a project, by its webhooks (Slack, Teams, "
+                    "Mattermost, Discord, or JSON), by its feed, and by the comment in a pull "
+                    "request."
+                ),
+                _(
+                    "A badge for a README says how the newest commit of a branch stands: "
+                    "/campaigns/NAME/badge.svg."
+                ),
+            ],
+            "told notify notified notification alert mail webhook webhooks slack teams discord "
+            "mattermost feed badge readme status 通知",
+            Link(_("Projects"), reverse("project-list")),
+        ),
+        _question(
+            "data",
+            _("How do I take the figures away?"),
+            [
+                _(
+                    "At the end of each campaign's page: CSV, JSON and more; a comparison has a "
+                    "report as well, and below each chart stands its picture."
+                ),
+                _("An administrator exports a whole project, or all runs as Parquet."),
+            ],
+            "export data download csv json parquet figures raw take away picture svg png データ",
+        ),
+        _question(
+            "slices",
+            _("What are slices in turn?"),
+            [
+                _(
+                    "All servers of a campaign are up at once, and each is measured for a second "
+                    "or a few in a drawn order, round after round. What disturbs the machine meets "
+                    "all alike, so that smaller differences are seen than by whole runs."
+                )
+            ],
+            "slice slices turn turns round rounds interleaved order drawn",
+        ),
+        _question(
             "cancel",
             _("How is a run cancelled, and who may?"),
             [
@@ -295,7 +335,7 @@ def matching(words: Iterable[str]) -> list[SiteQuestion]:
         for place, question in enumerate(site_questions())
     ]
     most = max(number for number, _place, _question in counted)
-    if 2 * most <= len(wanted):
+    if not most or 2 * most < len(wanted):
         return []
     best = [entry for entry in counted if entry[0] == most]
     return [question for _number, _place, question in sorted(best, key=_rank)]

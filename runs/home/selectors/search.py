@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db.models import BigIntegerField, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.utils import translation
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors import projects
@@ -37,6 +39,7 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.postgresql_settings import catalogue
+from runs.postgresql_settings.catalogue import MAJORS
 from runs.published import search_words
 from runs.servers.selectors import hardware
 from runs.shared.formats import translated
@@ -86,6 +89,7 @@ class Page:
     address: str
     note: Any
     words: frozenset[str]
+    query: str = ""
 
 
 PAGES = (
@@ -171,6 +175,14 @@ PAGES = (
         _words("upload uploads ci import token github gitlab"),
     ),
     Page(
+        _("Observations"),
+        "observation-list",
+        _("the same measured over all versions again, each year"),
+        _words(
+            "observation observations observe yearly year annual edition fixed point 定点観測"
+        ),
+    ),
+    Page(
         _("Schedules"),
         "schedule-list",
         _("what is measured every night or week"),
@@ -215,9 +227,9 @@ def everywhere(words: str, *, to: Reader, kind: str = "", skip: int = 0) -> list
         for group in _groups(words, to, kind, skip)
         if group.rows and (not kind or group.kind == kind)
     ]
-    if groups:
-        return groups
-    return _nearest(words, to, skip)
+    upgrades = _upgrade(words) if kind in {"", "page"} else []
+    whole_line = [Group("page", upgrades, len(upgrades))] if upgrades else []
+    return [*whole_line, *(groups or _nearest(words, to, skip))]
 
 
 def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
@@ -268,16 +280,34 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
 
 def _nearest(words: str, to: Reader, skip: int) -> list[Group]:
     """What has some of the words: questions about this site, a topic, campaigns."""
-    near_questions = questions.matching(_asked(words))
-    if near_questions:
-        return [Group("question", near_questions, len(near_questions), is_near=True)]
+    asked = _asked(words)
+    near_pages = [page for page in PAGES if 2 * len(asked & page.words) > len(asked)]
+    near_questions = questions.matching(asked)
     near_topics = _topics(words, are_near=True)
     campaigns = _ranked(words, to, are_near=True)
     groups = [
+        Group("page", near_pages, len(near_pages), is_near=True),
+        Group("question", near_questions, len(near_questions), is_near=True),
         Group("topic", near_topics, len(near_topics), is_near=True),
         _campaign_group(campaigns, skip, is_near=True),
     ]
     return [group for group in groups if group.rows]
+
+
+def _upgrade(words: str) -> list[Page]:
+    """The page from one version to another, where two are asked for."""
+    asked = [versions.major(word.text) for word in parsed(words) if word.is_number]
+    majors = sorted({major for major in asked if major in MAJORS}, key=versions.order)
+    if len(majors) != 2:
+        return []
+    base, head = majors
+    name = gettext("From PostgreSQL %(base)s to %(head)s") % {
+        "base": base,
+        "head": head,
+    }
+    note = _("what each step brings, and what nobody has measured")
+    query = urlencode({"from": base, "to": head})
+    return [Page(name, "versions", note, frozenset(), query)]
 
 
 def _asked(words: str) -> set[str]:

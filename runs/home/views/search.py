@@ -64,7 +64,9 @@ def everywhere(request: HttpRequest) -> HttpResponse:
         "words": words,
         "groups": groups,
         "is_near": any(group.is_near for group in found),
-        "is_of_site": any(group.kind == "question" for group in found),
+        "is_of_site": any(
+            group.is_near and group.kind in {"page", "question"} for group in found
+        ),
         "unmeasured": search.unmeasured_setting(words, to=request.user),
     }
     return render(request, "home/search.html", context)
@@ -74,7 +76,8 @@ def row_of(group: Group, row: Any) -> dict[str, Any]:
     """Its name, the path of its page, a note, and of a campaign its answer."""
     kind = group.kind
     if kind == "page":
-        return {"name": row.name, "href": reverse(row.address), "note": row.note}
+        href = reverse(row.address) + (f"?{row.query}" if row.query else "")
+        return {"name": row.name, "href": href, "note": row.note}
     if kind == "question":
         return {
             "name": row.question,

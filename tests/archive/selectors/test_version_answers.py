@@ -40,8 +40,8 @@ def test_a_gap_is_said_and_what_is_known_in_between(archive_to_14):
 
     assert not found.is_known
     assert found.sentence == (
-        "PostgreSQL 13 to 17, reading: as printed, 14 is 2.2 % slower than 13; nobody has "
-        "measured 14 to 17."
+        "PostgreSQL 13 to 17, counting ranges of rows: as printed, 14 is 2.2 % slower than 13; "
+        "nobody has measured 14 to 17."
     )
     assert [step.state for step in found.steps] == [
         "printed",
@@ -76,7 +76,7 @@ def test_a_picture_is_known_in_words(whole_archive):
     found = answer("9.6", "10")
 
     assert found.whole.state == "words"
-    assert "10 against 9.6 is printed as a picture, without numbers" in found.sentence
+    assert "printed as a picture: 10 is slightly above 9.6" in found.sentence
 
 
 def test_without_a_choice_it_goes_from_the_newest_known_step_to_the_newest_version(
@@ -112,7 +112,9 @@ def test_what_publications_say_otherwise_stands_beside_with_its_table(whole_arch
 
     assert found.is_known
     assert len(found.whole.evidence) == 5
-    assert found.sentence.startswith("PostgreSQL 17 against 13, reading: ")
+    assert found.sentence.startswith(
+        "PostgreSQL 17 against 13, counting ranges of rows: "
+    )
     assert "3.0 to 6.7 % slower in the table that prints repeats" in found.sentence
     assert "in 4 others, which are not tested" in found.sentence
     assert found.verdict == "slower"
@@ -291,3 +293,26 @@ def test_a_page_that_answers_something_else_says_so(
     else:
         assert "Choose an older" not in page
         assert "is newer than" not in page
+
+
+def test_a_table_with_repeats_that_decides_nothing_is_not_said_to_print_no_spread(
+    whole_archive,
+):
+    steps = [step for step in version_answers.steps(line()) if step.undecided]
+    assert steps, "the archive has such steps"
+    for step in steps:
+        sentence = answer(step.base, step.head).sentence
+        assert "nothing is tested" not in sentence
+        if step.printed:
+            assert "undecided" in sentence
+            assert "undecided" in step.basis
+
+
+def test_a_picture_is_told_by_what_its_publication_concludes(archive_to_14):
+    line_of_updates = version_line.read(version_line.used(version_line.UPDATE))
+    found = version_answers.answer(
+        line_of_updates, version_line.UPDATE, base="9.6", head="10"
+    )
+    assert (
+        "is printed as a picture: The highest TPS of 9.6 is far above" in found.sentence
+    )
