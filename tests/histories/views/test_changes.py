@@ -179,7 +179,7 @@ def test_one_commit_is_one_item_wherever_it_is_told(
     assert len(six_of_twelve) == 6
     pages = [client.get(path).content.decode() for path in ("/", "/changes/")]
     # The first page has it as the answer of its campaign, too.
-    newest, decisions = pages[0].split('id="changes"')
+    decisions, newest = pages[0].split('id="newest"')
     of_campaign = client.get("/campaigns/nightly/").content.decode()
     for page in (newest, decisions, pages[1], of_campaign):
         assert len(said.findall(page)) == 1, page
