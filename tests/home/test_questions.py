@@ -62,3 +62,17 @@ def test_the_rate_of_red_builds_is_the_one_that_was_measured(client):
     rates = verdict_words.rates_of("few_jobs")
     page = client.get("/help/").content.decode()
     assert f"{100 * min(rates):.1f} to {100 * max(rates):.1f} %" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "query"),
+    [
+        ("13 to 17", "from=13&amp;to=17"),
+        ("17 13", "from=13&amp;to=17"),
+        ("9.6 to 10 updates", "from=9.6&amp;to=10&amp;theme=fixed-point-update"),
+        ("13 to 17, 64 clients", "from=13&amp;to=17&amp;clients=64"),
+    ],
+)
+def test_two_versions_lead_to_the_way_between_them(client, whole_archive, words, query):
+    page = client.get("/search/", {"q": words}).content.decode()
+    assert f'href="/versions/?{query}"' in page

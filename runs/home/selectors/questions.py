@@ -258,7 +258,8 @@ def _of_measuring() -> list[SiteQuestion]:
                     "request."
                 ),
                 _(
-                    "A badge for a README says how the newest commit of a branch stands: "
+                    "A badge for a README says whether the newest commit of a branch differs from "
+                    "those before it, and not whether an older loss is open: "
                     "/campaigns/NAME/badge.svg."
                 ),
             ],

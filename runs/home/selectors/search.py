@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
+from runs.archive.selectors.version_line import UPDATE
 from runs.campaigns.selectors import answers
 from runs.campaigns.selectors.answers import CampaignAnswer
 from runs.cells.selectors import versions
@@ -77,6 +78,10 @@ EMPTY_WORDS = _words(
 NUMBER = re.compile(r"\d{1,3}|\d+(?:\.\d+)+|\d{5,}")
 VERSION = re.compile(
     r"(?i)\b(?:postgresql|postgres|pg|version)\s*v?(\d{1,2}(?:\.\d{1,2}){0,2})\b"
+)
+CLIENTS = re.compile(r"(?i)\b([1-9]\d{0,3})\s+clients?\b")
+WRITING = _words(
+    "update updates updating write writes writing written insert inserts 更新"
 )
 SPLIT = re.compile(r"[^\w.+%-]+")
 
@@ -306,7 +311,12 @@ def _upgrade(words: str) -> list[Page]:
         "head": head,
     }
     note = _("what each step brings, and what nobody has measured")
-    query = urlencode({"from": base, "to": head})
+    fields = {"from": base, "to": head}
+    if WRITING & set(words.lower().split()):
+        fields["theme"] = UPDATE
+    if clients := CLIENTS.search(words):
+        fields["clients"] = clients[1]
+    query = urlencode(fields)
     return [Page(name, "versions", note, frozenset(), query)]
 
 
