@@ -181,6 +181,8 @@ def _regex_names(tree: ast.Module) -> dict[str, str]:
             names |= {
                 each.asname or each.name: "" for each in node.names if each.name == "re"
             }
+        if isinstance(node, ast.ImportFrom) and node.module == "runs.patterns":
+            names |= {each.asname or each.name: "" for each in node.names}
         if isinstance(node, ast.ImportFrom) and node.module == "re":
             names |= {each.asname or each.name: each.name for each in node.names}
     return names

@@ -4,18 +4,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from runs.access.selectors import permissions
 from runs.compare.selectors.describe import verdict_words
 
 
 @dataclass(frozen=True)
 class Link:
-    """Where an answer goes on."""
+    """Where an answer goes on, by the name of its address. `acts`: not everybody may go there."""
 
     text: str
-    address: str
+    name: str
+    acts: bool = False
+
+    @property
+    def address(self) -> str:
+        """Its path."""
+        return reverse(self.name)
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,14 @@ class SiteQuestion:
     sentences: tuple[str, ...]
     words: frozenset[str]
     links: tuple[Link, ...] = ()
+
+    def links_for(self, user: User | AnonymousUser) -> list[Link]:
+        """Those that lead somewhere for this reader."""
+        return [
+            link
+            for link in self.links
+            if not link.acts or permissions.is_offered(user, link.name)
+        ]
 
     @property
     def address(self) -> str:
@@ -68,7 +84,7 @@ def _of_this_site() -> list[SiteQuestion]:
                 _("Each answer says how sure it is, and on what it rests."),
             ],
             "about site benchlab purpose introduction サイト",
-            Link(_("Topics"), reverse("topic-list")),
+            Link(_("Topics"), "topic-list"),
         ),
         _question(
             "operator",
@@ -98,7 +114,7 @@ def _of_this_site() -> list[SiteQuestion]:
                 ),
             ],
             "licence license copyright cite citation use reuse figures data print ライセンス 引用",
-            Link(_("Publications"), reverse("archive")),
+            Link(_("Publications"), "archive"),
         ),
         _question(
             "who",
@@ -177,7 +193,7 @@ def _of_verdicts() -> list[SiteQuestion]:
                 ),
             ],
             "false alarm alarms positive positives red build builds wrong often rate ci 誤報",
-            Link(_("Changes"), reverse("change-list")),
+            Link(_("Changes"), "change-list"),
         ),
         _question(
             "threshold",
@@ -196,7 +212,7 @@ def _of_verdicts() -> list[SiteQuestion]:
             ],
             "exit code threshold gate fail fails pull request ci effect strict loss percent "
             "limit github gitlab しきい値",
-            Link(_("API tokens"), reverse("token-list")),
+            Link(_("API tokens"), "token-list"),
         ),
         _question(
             "accept",
@@ -210,7 +226,7 @@ def _of_verdicts() -> list[SiteQuestion]:
                 _("Members of the project who may upload decide; a note says why."),
             ],
             "accept accepted known regression mark mark expected intended acknowledge ignore",
-            Link(_("Changes"), reverse("change-list")),
+            Link(_("Changes"), "change-list"),
         ),
     ]
 
@@ -231,8 +247,8 @@ def _of_measuring() -> list[SiteQuestion]:
                 ),
             ],
             "version versions take choose best recommend recommended upgrade should 推奨",
-            Link(_("Versions"), reverse("versions")),
-            Link(_("Bring your load"), reverse("load-new")),
+            Link(_("Versions"), "versions"),
+            Link(_("Bring your load"), "load-new", acts=True),
         ),
         _question(
             "upload",
@@ -245,8 +261,8 @@ def _of_measuring() -> list[SiteQuestion]:
                 _("Both need an account that may upload; a maintainer invites you."),
             ],
             "upload uploads results own result send import token ci account アップロード",
-            Link(_("Upload"), reverse("upload-new")),
-            Link(_("API tokens"), reverse("token-list")),
+            Link(_("Upload"), "upload-new", acts=True),
+            Link(_("API tokens"), "token-list"),
         ),
         _question(
             "told",
@@ -265,7 +281,7 @@ def _of_measuring() -> list[SiteQuestion]:
             ],
             "told notify notified notification alert mail webhook webhooks slack teams discord "
             "mattermost feed badge readme status 通知",
-            Link(_("Projects"), reverse("project-list")),
+            Link(_("Projects"), "project-list"),
         ),
         _question(
             "data",
@@ -305,7 +321,7 @@ def _of_measuring() -> list[SiteQuestion]:
                 ),
             ],
             "cancel cancelled stop abort run campaign end measurement running 中止",
-            Link(_("Runs"), reverse("run-list")),
+            Link(_("Runs"), "run-list"),
         ),
         _question(
             "api",
@@ -318,7 +334,7 @@ def _of_measuring() -> list[SiteQuestion]:
                 )
             ],
             "api json rest program openapi schema notebook pandas mcp agent feed",
-            Link(_("API"), reverse("api:docs")),
+            Link(_("API"), "api:docs"),
         ),
     ]
 

@@ -11,5 +11,8 @@ from runs.shared.glossary import TERMS
 @addresses.page("help")
 def help_page(request: HttpRequest) -> HttpResponse:
     """The terms, the first steps of each kind of reader, and questions about this site."""
-    context = {"terms": TERMS, "questions": site_questions()}
+    questions = [
+        (question, question.links_for(request.user)) for question in site_questions()
+    ]
+    context = {"terms": TERMS, "questions": questions}
     return render(request, "home/help.html", context)

@@ -15,7 +15,7 @@ from runs.servers.services.edits import Edit
 
 # Names as OpenSSH takes them, also those of its configuration.
 _HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?")
-_HOST_AND_PORT = re.compile(r"(?:\[[0-9a-fA-F:.]{2,45}\]|[^:\[\]]{1,253}):[0-9]{1,5}")
+_HOST_AND_PORT = re.compile(r"(?:\[[0-9a-fA-F:.]{2,45}+\]|[^:\[\]]{1,253}+):[0-9]{1,5}")
 
 
 def _is_ip(text: str) -> bool:
