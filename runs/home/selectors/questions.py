@@ -348,15 +348,9 @@ def matching(words: Iterable[str]) -> list[SiteQuestion]:
     if not wanted:
         return []
     counted = [
-        (len(wanted & question.words), -place, question)
-        for place, question in enumerate(site_questions())
+        (len(wanted & question.words), question) for question in site_questions()
     ]
-    most = max(number for number, _place, _question in counted)
+    most = max(number for number, _question in counted)
     if not most or 2 * most < len(wanted):
         return []
-    best = [entry for entry in counted if entry[0] == most]
-    return [question for _number, _place, question in sorted(best, key=_rank)]
-
-
-def _rank(entry: tuple[int, int, SiteQuestion]) -> int:
-    return -entry[1]
+    return [question for number, question in counted if number == most]
