@@ -5,12 +5,11 @@
 One campaign of so many queued runs over the servers, in a PostgreSQL of its own. Some runs are
 claimed and taken through their states to the end, as workers do, and control's duties, metrics and
 pages are asked: the buffers of each, which are the same on a busy machine. Rows are inserted
-directly; `--queue 10000` also queues the runs of a campaign as the page does, with its seconds.
+directly; `--queue 10000` also queues a campaign of so many runs as the page does, with its seconds.
 """
 
 import argparse
 import os
-import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from benchmarks import services
 
 RUNS = 20
 REPEATS = 10
+VERSIONS = ("16.14", "18.4")
 SLUG = "wide"
 
 
@@ -40,7 +40,7 @@ def main() -> None:
         _register(options.servers)
         columns = [dict(_costs(waiting)) for waiting in sorted(options.waiting)]
         if options.queue:
-            print(f"queueing {options.queue}: {_queued(options.queue):.1f} s")
+            print(f"queueing {_queued(options.queue)}")
     print(f"| buffers | {' | '.join(f'{number:,}' for number in options.waiting)} |")
     print(f"|---|{'--:|' * len(columns)}")
     for name in columns[0]:
@@ -236,34 +236,45 @@ def _counted() -> int:
         return int(cursor.fetchone()[0])
 
 
-def _queued(number: int) -> float:
-    """Seconds to queue a campaign of so many runs: plans, rows and counts in one transaction."""
+def _queued(number: int) -> str:
+    """What it takes to queue a campaign of so many runs, by the service that the page calls."""
     from django.db import connection  # noqa: PLC0415
 
-    from runs.models import Campaign, Cell, Run  # noqa: PLC0415
-    from runs.queue.services import plans  # noqa: PLC0415
+    from runs.campaigns.services import campaigns  # noqa: PLC0415
+    from tests import factories  # noqa: PLC0415
 
     connection.close()
-    campaign = Campaign.objects.get(slug=SLUG)
-    cells = Cell.objects.bulk_create(
-        [
-            Cell(campaign=campaign, ordinal=10**6 + place, key=f"q{place}", levels={})
-            for place in range(number // 10)
-        ]
+    server = factories.server("queued", free_bytes=10**11)
+    for version in VERSIONS:
+        factories.installation(
+            server,
+            version,
+            has_psql=True,
+            pgbench_version_num=factories.version_num(version),
+        )
+    clients = range(1, 51)
+    settings = number // (REPEATS * len(VERSIONS) * len(clients))
+    draft = factories.draft(
+        server,
+        title="Queued",
+        levels={"clients": list(clients)},
+        settings={"work_mem": [f"{size}MB" for size in range(1, settings + 1)]},
+        repeats=REPEATS,
     )
-    words = random.Random(1)
-    plan = {
-        "parameters": {str(number): words.random() for number in range(200)},
-    }
-    began = time.monotonic()
-    runs = [
-        Run(campaign=campaign, cell=cell, repeat=repeat, position=repeat)
-        for cell in cells
-        for repeat in range(1, 11)
-    ]
-    of_cells = [{**plan, "cell": cell.pk} for cell in cells]
-    plans.store(runs, [of_cell for of_cell in of_cells for _repeat in range(REPEATS)])
-    return time.monotonic() - began
+    written, began = _written(), time.monotonic()
+    campaign = campaigns.create(draft=draft)
+    seconds = time.monotonic() - began
+    megabytes = (_written() - written) / 1e6
+    return f"{campaign.runs.count()} runs: {seconds:.1f} s, {megabytes:.0f} MB of WAL"
+
+
+def _written() -> float:
+    """Bytes of WAL so far."""
+    from django.db import connection  # noqa: PLC0415
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_wal_lsn() - '0/0'")
+        return float(cursor.fetchone()[0])
 
 
 if __name__ == "__main__":

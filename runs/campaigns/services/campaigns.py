@@ -20,6 +20,7 @@ from runs.campaigns.services.designs import Design, DesignCell, Part, resolve
 from runs.campaigns.services.drafts import RULES, Draft
 from runs.campaigns.services.estimates import estimate
 from runs.configurations.services import configurations
+from runs.execution.plan import RunPlan
 from runs.models import (
     Campaign,
     CampaignConfiguration,
@@ -32,6 +33,7 @@ from runs.models import (
     WorkloadVersion,
 )
 from runs.queue.services import attempts, plans, transitions
+from runs.queue.services.plans import NewRun
 from runs.shared import slugs
 from runs.shared.errors import ServiceError
 from runs.workloads.services import topologies, workloads
@@ -282,23 +284,27 @@ def _queue(
         for cell, design_cell, server_part in cells
     ]
     kept_plans = plans.without_needless_templates(frozen, campaign.repeats)
-    stored = [plan.as_json() for plan in kept_plans]
-    order = random_order.of_rounds(len(cells), campaign.repeats, campaign.seed)
-    queued = [
-        _run(campaign, cells[index][0], repeat, position, cells[index][2].server)
-        for position, (repeat, index) in enumerate(order, start=1)
+    models = [
+        _model(campaign, cell, plan, server_part.server)
+        for (cell, _design_cell, server_part), plan in zip(
+            cells, kept_plans, strict=True
+        )
     ]
-    plans.store(queued, [stored[index] for _repeat, index in order])
+    order = random_order.of_rounds(len(cells), campaign.repeats, campaign.seed)
+    plans.store(
+        [
+            NewRun(models[index], repeat, position)
+            for position, (repeat, index) in enumerate(order, start=1)
+        ]
+    )
 
 
-def _run(
-    campaign: Campaign, cell: Cell, repeat: int, position: int, server: Server
-) -> Run:
+def _model(campaign: Campaign, cell: Cell, plan: RunPlan, server: Server) -> Run:
+    """What the runs of a cell share."""
     return Run(
         campaign=campaign,
         cell=cell,
-        repeat=repeat,
-        position=position,
+        plan=plan.as_json(),
         server=server,
         # As known now; the attempt that measures stores its own.
         hardware_id=server.hardware_id,

@@ -33,6 +33,7 @@ from runs.models import Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
 from runs.queue.services import plans
+from runs.queue.services.plans import NewRun
 from runs.scenarios import registry
 from runs.seals.services import seals
 from runs.shared.errors import Problem, ServiceError
@@ -202,43 +203,42 @@ def _latest_runs(campaign: Campaign) -> dict[int, Run]:
 
 def _queue(
     campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str
-) -> list[Run]:
+) -> list[int]:
     """Complete rounds: all cells have the same repeat in it, each round has its own order."""
     last_position = _last_position(campaign)
     rounds_made = max(run.repeat for run in latest.values())
-    queued = []
+    models = {cell: _model(run) for cell, run in latest.items()}
+    new_runs = []
     for repeat in range(rounds_made + 1, rounds_made + rounds + 1):
         order = random_order.shuffled(
             sorted(latest), f"{campaign.seed}/{last_position}"
         )
-        queued += [
-            _another(latest[cell], repeat, last_position + offset)
+        new_runs += [
+            NewRun(models[cell], repeat, last_position + offset)
             for offset, cell in enumerate(order, start=1)
         ]
         last_position += len(order)
-    copied = {cell: plans.copied(run) for cell, run in latest.items()}
-    plans.store(queued, [copied[run.cell_id] for run in queued])
+    queued = plans.store(new_runs)
     return _announced(queued, "repeat_added", [reason] * len(queued))
 
 
-def _announced(queued: list[Run], code: str, reasons: Iterable[str]) -> list[Run]:
+def _announced(queued: list[int], code: str, reasons: Iterable[str]) -> list[int]:
     RunEvent.objects.bulk_create(
-        RunEvent(run=run, to_state=Run.State.QUEUED, code=code, message=reason)
-        for run, reason in zip(queued, reasons, strict=True)
+        RunEvent(run_id=key, to_state=Run.State.QUEUED, code=code, message=reason)
+        for key, reason in zip(queued, reasons, strict=True)
     )
     return queued
 
 
-def _another(run: Run, repeat: int, position: int, again_of: Run | None = None) -> Run:
+def _model(run: Run) -> Run:
+    """What further runs of its cell share with it. Raises `plan_of_other_version`."""
     return Run(
         campaign_id=run.campaign_id,
         cell_id=run.cell_id,
-        repeat=repeat,
-        position=position,
+        plan=plans.copied(run),
         server_id=run.server_id,
         hardware_id=run.hardware_id,
         environment_id=run.environment_id,
-        again_of=again_of,
     )
 
 
@@ -259,10 +259,11 @@ def _last_position(campaign: Campaign) -> int:
     return campaign.runs.aggregate(last=Max("position"))["last"] or 0
 
 
-def remeasure(*, campaign: Campaign, reason_of: Mapping[Run, str]) -> list[Run]:
+def remeasure(*, campaign: Campaign, reason_of: Mapping[Run, str]) -> list[int]:
     """Queue a copy of each of these runs, with a reason, shuffled by the campaign's seed.
 
-    Call it in a transaction that has locked the campaign. Raises `plan_of_other_version`.
+    Returns their keys. Call it in a transaction that has locked the campaign. Raises
+    `plan_of_other_version`.
     """
     last_position = _last_position(campaign)
     repeats = dict(
@@ -273,13 +274,15 @@ def remeasure(*, campaign: Campaign, reason_of: Mapping[Run, str]) -> list[Run]:
     )
     by_key = sorted(reason_of, key=lambda run: run.pk)
     order = random_order.shuffled(by_key, f"{campaign.seed}/{last_position}")
-    queued = []
+    new_runs = []
     for offset, run in enumerate(order, start=1):
         repeats[run.cell_id] += 1
-        queued.append(
-            _another(run, repeats[run.cell_id], last_position + offset, again_of=run)
+        new_runs.append(
+            NewRun(
+                _model(run), repeats[run.cell_id], last_position + offset, again_of=run
+            )
         )
-    plans.store(queued, [plans.copied(run) for run in order])
+    queued = plans.store(new_runs)
     return _announced(queued, "measured_again", [reason_of[run] for run in order])
 
 

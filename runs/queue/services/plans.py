@@ -42,54 +42,59 @@ def other_version(unreadable: UnreadablePlan) -> ServiceError:
     )
 
 
-def store(runs: Sequence[Run], stored: Sequence[Mapping[str, Any]]) -> None:
-    """Queue new runs, each with its plan, and wake their servers.
+class NewRun(NamedTuple):
+    """A run to queue. `model` has the plan, and what else it shares with all runs of that plan.
 
-    One statement for their keys, one for the first run of each plan, and one for all others, which
-    are copies of it: to send ten thousand plans took longer than people wait.
+    Ten thousand rows of the table as objects took longer than all the rest of queueing.
+    """
+
+    model: Run
+    repeat: int
+    position: int
+    again_of: Run | None = None
+
+
+def store(new_runs: Sequence[NewRun]) -> list[int]:
+    """Queue new runs, and wake their servers; their keys, in the same order.
+
+    One statement for their keys, one for the first run of each model, and one for all others, which
+    are copies of it: to send ten thousand plans took longer than people wait. A model is not to be
+    used again.
     """
     query = "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)"
-    keys = [int(key) for (key,) in queries.rows(query, [len(runs)])]
-    for key, run, plan in zip(keys, runs, stored, strict=True):
-        run.pk, run.plan = key, {**plan, "run_id": key}
-    first_runs: dict[tuple[object, ...], Run] = {}
-    repeats = []
-    for run, plan in zip(runs, stored, strict=True):
-        alike = (
-            id(plan),
-            run.cell_id,
-            run.server_id,
-            run.hardware_id,
-            run.environment_id,
-        )
-        first_run = first_runs.setdefault(alike, run)
-        if first_run is not run:
-            repeats.append(_Repeat(run, first_run))
-    Run.objects.bulk_create(first_runs.values())
+    keys = [int(key) for (key,) in queries.rows(query, [len(new_runs)])]
+    first_runs: list[Run] = []
+    repeats: list[tuple[int, NewRun]] = []
+    stored: set[int] = set()
+    for key, new_run in zip(keys, new_runs, strict=True):
+        run = new_run.model
+        if id(run) in stored:
+            repeats.append((key, new_run))
+            continue
+        stored.add(id(run))
+        run.pk, run.plan = key, {**(run.plan or {}), "run_id": key}
+        run.repeat, run.position = new_run.repeat, new_run.position
+        run.again_of = new_run.again_of
+        first_runs.append(run)
+    Run.objects.bulk_create(first_runs)
     _copy(repeats)
-    for server_id in {run.server_id for run in runs if run.server_id is not None}:
+    for server_id in {run.server_id for run in first_runs if run.server_id is not None}:
         celery_messages.wake(server_id)
+    return keys
 
 
-class _Repeat(NamedTuple):
-    """A new run, and the one that it is a copy of but for what is its own."""
-
-    run: Run
-    first_run: Run
-
-
-# What a run does not share with the others of its plan, and the plan, which has its key.
-_OWN = ("id", "repeat", "round", "position", "again_of_id")
+# What a run does not share with the others of its model, and the plan, which has its key.
+_OWN = ("id", "repeat", "position", "again_of_id")
 _COPY = """
 INSERT INTO runs_run ({own}, plan, {alike})
 SELECT {new}, first_run.plan || jsonb_build_object('run_id', new.id), {copied}
-FROM unnest(%s::bigint[], %s::bigint[], %s::integer[], %s::integer[], %s::integer[],
-    %s::bigint[]) AS new (first_run, {own})
+FROM unnest(%s::bigint[], %s::bigint[], %s::integer[], %s::integer[], %s::bigint[])
+    AS new (first_run, {own})
 JOIN runs_run first_run ON first_run.id = new.first_run
 """
 
 
-def _copy(repeats: Sequence[_Repeat]) -> None:
+def _copy(repeats: Sequence[tuple[int, NewRun]]) -> None:
     if not repeats:
         return
     alike = [
@@ -103,8 +108,13 @@ def _copy(repeats: Sequence[_Repeat]) -> None:
         new=", ".join(f"new.{column}" for column in _OWN),
         copied=", ".join(f'first_run."{column}"' for column in alike),
     )
-    values = [[repeat.first_run.pk for repeat in repeats]]
-    values += [[getattr(repeat.run, column) for repeat in repeats] for column in _OWN]
+    values: list[Any] = [
+        [new_run.model.pk for _key, new_run in repeats],
+        [key for key, _new_run in repeats],
+        [new_run.repeat for _key, new_run in repeats],
+        [new_run.position for _key, new_run in repeats],
+        [new_run.again_of and new_run.again_of.pk for _key, new_run in repeats],
+    ]
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
 

@@ -29,6 +29,7 @@ from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.fingerprints import fingerprint
 from runs.models import Ablation, Campaign, Cell, Run
 from runs.queue.services import plans
+from runs.queue.services.plans import NewRun
 from runs.shared import slugs
 from runs.shared.errors import ServiceError
 from runs.why.selectors.ablations import ARM
@@ -275,29 +276,24 @@ def _queue(
         for number_of_arm, arm in enumerate(arms, start=1)
     ]
     Cell.objects.bulk_create(cells)
-    order = _turns(len(arms), campaign.repeats, campaign.seed)
-    queued = [
-        _run(
-            campaign,
-            cells[number_of_arm],
-            plan_of[arms[number_of_arm].of.pk][0],
-            repeat,
-            position,
-        )
-        for position, (repeat, number_of_arm) in enumerate(order, start=1)
-    ]
-    stored = []
-    for arm in arms:
-        plan = plan_of[arm.of.pk][1]
+    models = []
+    for cell, arm in zip(cells, arms, strict=True):
+        model_run, plan = plan_of[arm.of.pk]
         others = [
             other
-            for cell, (_run_of_cell, other) in plan_of.items()
-            if cell != arm.of.pk
+            for cell_id, (_run_of_cell, other) in plan_of.items()
+            if cell_id != arm.of.pk
         ]
-        stored.append(
-            _of_arm(plan, others[0] if others else plan, campaign, arm).as_json()
-        )
-    plans.store(queued, [stored[number_of_arm] for _repeat, number_of_arm in order])
+        own_plan = _of_arm(plan, others[0] if others else plan, campaign, arm)
+        models.append(_model(campaign, cell, own_plan, model_run))
+    plans.store(
+        [
+            NewRun(models[number_of_arm], repeat, position)
+            for position, (repeat, number_of_arm) in enumerate(
+                _turns(len(arms), campaign.repeats, campaign.seed), start=1
+            )
+        ]
+    )
 
 
 def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:
@@ -314,17 +310,15 @@ def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:
     )
 
 
-def _run(
-    campaign: Campaign, cell: Cell, model_run: Run, repeat: int, position: int
-) -> Run:
+def _model(campaign: Campaign, cell: Cell, plan: RunPlan, run: Run) -> Run:
+    """What the runs of an arm share, on the machine of that run."""
     return Run(
         campaign=campaign,
         cell=cell,
-        repeat=repeat,
-        position=position,
-        server=model_run.server,
-        hardware_id=model_run.hardware_id,
-        environment_id=model_run.environment_id,
+        plan=plan.as_json(),
+        server=run.server,
+        hardware_id=run.hardware_id,
+        environment_id=run.environment_id,
     )
 
 

@@ -129,7 +129,6 @@ def invalid_runs(server, number=3):
 def test_invalid_runs_are_measured_again_when_the_machine_is_free(server, monkeypatch):
     campaign = invalid_runs(server)
     monkeypatch.setattr("runs.queue.services.plans.copied", lambda run: run.plan)
-    monkeypatch.setattr("runs.queue.services.plans.store", store_plain)
     assert repeats.number_to_await(campaign) == 3
     assert repeats.await_quiet(campaign=campaign) == 3
     assert campaign.waits_for_quiet
@@ -141,12 +140,6 @@ def test_invalid_runs_are_measured_again_when_the_machine_is_free(server, monkey
     with pytest.raises(ServiceError) as refused:
         repeats.await_quiet(campaign=campaign)
     assert refused.value.code == "nothing_to_repeat"
-
-
-def store_plain(runs, plans):
-    for run, plan in zip(runs, plans, strict=True):
-        run.plan = plan
-    Run.objects.bulk_create(runs)
 
 
 def answer(server):
