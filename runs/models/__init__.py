@@ -40,6 +40,7 @@ from runs.models.server_checks import CheckedServer, ServerCheck
 from runs.models.servers import (
     Environment,
     HardwareProfile,
+    HourlyLoad,
     Lease,
     Machine,
     PreparedCluster,

@@ -358,10 +358,11 @@ class Run(models.Model):
                 public="run_public_by_end",
                 private="run_private_by_end",
             ),
+            # A claim steps over each campaign's runs in it (`queue.services.leases`).
             models.Index(
-                fields=["server", "id"],
+                fields=["server", "campaign", "state", "id"],
                 condition=Q(state__in=["queued", "lost"]),
-                name="run_waiting",
+                name="run_waiting_by_campaign",
             ),
         ]
 

@@ -29,6 +29,33 @@ class Lease(models.Model):
         return f"{self.server_id}: {self.run_id} ({self.token})"
 
 
+class HourlyLoad(models.Model):
+    """What other programs took of a server's processors in an hour, while no run had it.
+
+    `share` is the mean of the hour's looks, `highest` the highest. Hours without a look have no
+    row, and rows of more than `KEPT` before a new one are removed with it.
+    """
+
+    KEPT = timedelta(days=14)
+
+    server = models.ForeignKey(
+        "Server", models.CASCADE, related_name="hourly_loads", db_index=False
+    )
+    hour = models.DateTimeField()
+    looks = models.PositiveSmallIntegerField()
+    share = models.FloatField()
+    highest = models.FloatField()
+
+    class Meta:
+        ordering = ["hour"]
+        constraints = [
+            models.UniqueConstraint(fields=["server", "hour"], name="load_once_an_hour")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.server_id}: {self.hour}"
+
+
 class Machine(models.Model):
     """One machine that is registered as several servers: they measure in turn.
 

@@ -14,7 +14,7 @@ from runs.analysis.certificate import FOREIGN_DOUBTFUL
 from runs.execution.errors import TargetProblem
 from runs.execution.machine import busy
 from runs.execution.machine.busy import Busy
-from runs.models import Run, Server
+from runs.models import HourlyLoad, Run, Server
 from runs.queue.services import leases
 from runs.servers.services import logins
 
@@ -69,12 +69,32 @@ def look(*, server_id: int) -> None:
 
 
 def keep(*, server: Server, found: Busy) -> None:
-    """Store it. A server is free since the first of the looks that found it so in a row."""
+    """Store it, and add it to what its hour was like. Hold the server's lease meanwhile.
+
+    A server is free since the first of the looks that found it so in a row.
+    """
     is_quiet = found.share <= FOREIGN_DOUBTFUL
     since = (server.quiet_since or timezone.now()) if is_quiet else None
     Server.objects.filter(pk=server.pk).update(
         load_share=found.share, load_programs=found.programs, quiet_since=since
     )
+    _keep_hour(server, found.share)
+
+
+def _keep_hour(server: Server, share: float) -> None:
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    load, is_new = HourlyLoad.objects.get_or_create(
+        server=server,
+        hour=hour,
+        defaults={"looks": 1, "share": share, "highest": share},
+    )
+    if is_new:
+        server.hourly_loads.filter(hour__lt=hour - HourlyLoad.KEPT).delete()
+        return
+    load.share = (load.share * load.looks + share) / (load.looks + 1)
+    load.highest = max(load.highest, share)
+    load.looks += 1
+    load.save()
 
 
 async def _read(login_way: logins.Way) -> Busy:

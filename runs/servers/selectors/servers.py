@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet, Subque
 from django.db.models.functions import Coalesce
 
 from runs.access.selectors import projects
+from runs.charts.machine_load import Hour
 from runs.models import Installation, Run, Server, ServerCheck, ServerEvent, SSHKey
 from runs.servers.selectors import fitness
 from runs.servers.selectors.fitness import Fitness
@@ -138,6 +139,12 @@ def only_version(slug: str) -> str:
         installations.values_list("version", flat=True).distinct().order_by()[:2]
     )
     return version_names[0] if len(version_names) == 1 else ""
+
+
+def hourly_loads(server: Server) -> list[Hour]:
+    """What others took of it in the last days, the oldest hour first. One query."""
+    rows = server.hourly_loads.order_by("hour").values_list("hour", "share", "highest")
+    return [Hour(*row) for row in rows]
 
 
 def changes(server: Server) -> QuerySet[ServerEvent]:

@@ -15,10 +15,12 @@ from django.views.decorators.vary import vary_on_headers
 from runs.access import addresses
 from runs.access.selectors import projects
 from runs.access.selectors.permission_table import Right
+from runs.analysis.certificate import FOREIGN_DOUBTFUL, FOREIGN_INVALID
 from runs.campaigns.selectors import answers, waiting
 from runs.campaigns.views.campaigns import chosen_servers, form_of
 from runs.cells.selectors import noise
 from runs.charts.figure import Figure
+from runs.charts.machine_load import Hour, machine_load_chart
 from runs.charts.machine_speed import Moment, machine_speed_chart
 from runs.execution.machine import privileged
 from runs.models import Server, ServerCheck, SSHKey
@@ -147,8 +149,23 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "alike": list(shared_machines.alike(server)),
         "check": server_selectors.last_of(server),
         "speed": speed_figure(machine_speeds.history(server, to=request.user)),
+        "loads": load_figure(server_selectors.hourly_loads(server)),
     }
     return render(request, "servers/detail.html", context)
+
+
+def load_figure(hours: Sequence[Hour]) -> Figure | None:
+    """What others took of it in the last days; None where that is not known of two hours."""
+    if len(hours) < LEAST_MOMENTS:
+        return None
+    return machine_load_chart(
+        hours,
+        (FOREIGN_DOUBTFUL, FOREIGN_INVALID),
+        mean=_("mean of the hour"),
+        highest=_("highest look of the hour"),
+        x_title=_("hour (UTC)"),
+        y_title=_("processors that others took, %"),
+    )
 
 
 def speed_figure(moments: Sequence[Moment]) -> Figure | None:

@@ -146,6 +146,7 @@ UNDRAWN = (
     "/chart.svg?chart=anchor-1",
     "/chart.svg?chart=machines",
     "/servers/lab-1/chart.svg",
+    "/servers/lab-1/chart.svg?chart=load",
 )
 PAGES = (
     "/",
@@ -183,6 +184,7 @@ PAGES = (
     "/compare/why/chart.svg?a={cell}&b={next_cell}",
     "/observations/autumn/chart.svg",
     "/servers/lab-1/chart.svg",
+    "/servers/lab-1/chart.svg?chart=load",
     "/campaigns/lab-00000/schedule/",
     *(f"/campaigns/lab-00000/{each}" for each in ("report/", "script/", "export.csv")),
     "/campaigns/lab-00000/export.json",

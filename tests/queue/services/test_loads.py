@@ -8,7 +8,7 @@ from django.utils import timezone
 from runs.campaigns.services import repeats
 from runs.execution.errors import HostUnreachable
 from runs.execution.machine.busy import Busy
-from runs.models import Campaign, Lease, Run, Server
+from runs.models import Campaign, HourlyLoad, Lease, Run, Server
 from runs.queue.services import leases, loads
 from runs.servers.selectors import fitness
 from runs.shared.errors import ServiceError
@@ -93,6 +93,24 @@ def test_free_is_since_the_first_look_that_found_it_so(server):
     loads.keep(server=server, found=COMPILING)
     server.refresh_from_db()
     assert server.quiet_since is None
+
+
+def test_each_hour_has_the_mean_and_the_highest_of_its_looks(server, monkeypatch):
+    begin = timezone.now().replace(minute=0)
+    for minute, share in ((0, 0.02), (10, 0.3), (70, 0.1)):
+        moment = begin + timedelta(minutes=minute)
+        monkeypatch.setattr(timezone, "now", lambda moment=moment: moment)
+        loads.keep(server=server, found=Busy(share))
+    first, second = server.hourly_loads.order_by("hour")
+    assert (first.looks, first.share, first.highest) == (2, pytest.approx(0.16), 0.3)
+    assert (second.looks, second.share, second.highest) == (1, 0.1, 0.1)
+
+    # Two weeks later only what is younger is left: a server never has more rows than hours.
+    later = begin + HourlyLoad.KEPT + timedelta(hours=1)
+    monkeypatch.setattr(timezone, "now", lambda: later)
+    loads.keep(server=server, found=Busy(0.0))
+    hours = list(server.hourly_loads.order_by("hour").values_list("share", flat=True))
+    assert hours == [0.1, 0.0]
 
 
 def test_a_look_that_fails_leaves_nothing_of_the_last_one(server, monkeypatch):

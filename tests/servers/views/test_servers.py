@@ -1,12 +1,22 @@
 """Servers: list, registration, host key and inspection."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from runs.models import AuditEntry, Environment, Server, ServerCheck, Topology
+from runs.models import (
+    AuditEntry,
+    Environment,
+    HourlyLoad,
+    Server,
+    ServerCheck,
+    Topology,
+)
+from runs.servers.selectors import servers as server_selectors
 from runs.servers.services import servers, ssh_keys
+from runs.servers.views.servers import load_figure
 from tests import factories
 from tests.checks import carry_out
 
@@ -362,6 +372,30 @@ def test_a_server_whose_cells_are_all_in_doubt_says_so(client):
             in page
         )
         assert "it takes a finished campaign" not in page
+
+
+def test_the_page_draws_what_others_took_in_the_last_days(client, ready_server):
+    address = f"/servers/{ready_server.slug}/chart.svg?chart=load"
+    assert client.get(address).status_code == 404
+    noon = timezone.now().replace(hour=12, minute=0, second=0, microsecond=0)
+    HourlyLoad.objects.bulk_create(
+        HourlyLoad(
+            server=ready_server,
+            hour=noon - timedelta(hours=hours),
+            looks=6,
+            share=share,
+            highest=2 * share,
+        )
+        for hours, share in ((30, 0.02), (29, 0.25), (2, 0.01))
+    )
+    assert "the last days" in client.get(f"/servers/{ready_server.slug}/").text
+    assert "<svg" in client.get(address).text
+    figure = load_figure(server_selectors.hourly_loads(ready_server))
+    means, highest = figure["data"]
+    # A day without a look is a gap.
+    assert means["y"] == [2.0, 25.0, None, 1.0]
+    assert highest["y"] == [4.0, 50.0, 2.0]
+    assert [line["y0"] for line in figure["layout"]["shapes"]] == [10.0]
 
 
 @pytest.mark.parametrize(
