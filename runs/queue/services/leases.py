@@ -48,7 +48,7 @@ from runs.models import Build, Instance, Lease, Machine, Run, RunEvent, Server
 from runs.operations.selectors import sites
 from runs.queue.selectors.runs import machines_of, others_of
 from runs.queue.services import transitions
-from runs.servers.selectors.shared_machines import with_twins
+from runs.servers.selectors.shared_machines import twins_of, with_twins
 from runs.shared import copies, database, queries
 from runs.shared.copies import not_held
 from runs.shared.releases import is_current
@@ -214,12 +214,10 @@ def _twin_that_is_first(run: Run) -> int | None:
     server = run.server
     if server is None or server.machine_id is None or run.state == Run.State.LOST:
         return None
-    twins = waiting_runs().filter(
-        server__machine=server.machine_id, server__state=Server.State.READY
-    )
-    reached = twins.exclude(server=server).exclude(server__in=sites.unreached())
-    in_order = reached.select_related("campaign").order_by(*IN_TURN)
-    first_run = in_order.first()
+    ready_twins = twins_of(server).filter(state=Server.State.READY)
+    reached = set(ready_twins.values_list("pk", flat=True)) - sites.unreached()
+    first_runs = _first_of_each_campaign(sorted(reached))
+    first_run = first_runs.order_by(*IN_TURN).first()
     if first_run is None or others_of(first_run) or place_of(first_run) > place_of(run):
         return None
     return first_run.server_id
@@ -459,10 +457,11 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     lasts long, it reserves them (`standing`). A lost run is different: its cluster and load may
     still be running, so nothing new starts on any of its machines until it continues.
     """
-    waiting, loaded = waiting_runs().filter(server_id=lease.server_id), maybe_loaded()
-    reserved, unreached = standing(loaded=loaded), sites.unreached()
+    first_runs = _first_of_each_campaign([lease.server_id])[:MOST_PASSED_OVER]
+    loaded, unreached = maybe_loaded(), sites.unreached()
+    reserved = standing(loaded=loaded)
     passed: dict[tuple[int, ...], Run] = {}
-    for run in _first_of_each_campaign(waiting):
+    for run in first_runs:
         other_servers = others_of(run)
         is_lost = run.state == Run.State.LOST
         if not unreached.isdisjoint([lease.server_id, *other_servers]):
@@ -482,23 +481,41 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     return None
 
 
-def _first_of_each_campaign(waiting: QuerySet[Run]) -> QuerySet[Run]:
-    """The first run of each campaign: if it cannot start, neither can the rest of its campaign.
+# A step in the index `run_waiting_by_campaign` for each campaign, however many of its runs wait.
+# Of a campaign's runs a lost one is the first, since its state comes before `queued`.
+_FIRST_RUNS = """
+WITH RECURSIVE first_runs AS (
+    SELECT server.id AS server_id, first_run.campaign_id, first_run.id
+    FROM unnest(%s::bigint[]) AS server (id), LATERAL (
+        SELECT campaign_id, id FROM runs_run
+        WHERE runs_run.server_id = server.id AND state IN ('queued', 'lost')
+        ORDER BY campaign_id, state, id LIMIT 1) AS first_run
+    UNION ALL
+    SELECT last.server_id, next_run.campaign_id, next_run.id
+    FROM first_runs AS last, LATERAL (
+        SELECT campaign_id, id FROM runs_run
+        WHERE runs_run.server_id = last.server_id AND state IN ('queued', 'lost')
+            AND campaign_id > last.campaign_id
+        ORDER BY campaign_id, state, id LIMIT 1) AS next_run
+)
+SELECT id FROM first_runs
+"""
 
-    So, however many runs wait, they never hide a run of another campaign that can start.
+
+def _first_of_each_campaign(server_ids: Sequence[int]) -> QuerySet[Run]:
+    """Of each campaign the first run that may start on one of these servers, in turn.
+
+    If that cannot start, neither can the rest of its campaign there, so, however many runs wait,
+    they never hide a run of another campaign that can start.
     """
+    first_runs = [key for (key,) in queries.rows(_FIRST_RUNS, [list(server_ids)])]
     lost_first = Case(
         When(state=Run.State.LOST, then=Value(0)),
         default=Value(1),
         output_field=IntegerField(),
     )
-    first_runs = waiting.order_by("campaign_id", lost_first, "pk").distinct(
-        "campaign_id"
-    )
-    in_order = Run.objects.filter(pk__in=first_runs.values("pk")).select_related(
-        "campaign", "server"
-    )
-    return in_order.order_by(lost_first, *IN_TURN)[:MOST_PASSED_OVER]
+    in_order = waiting_runs().filter(pk__in=first_runs)
+    return in_order.select_related("campaign", "server").order_by(lost_first, *IN_TURN)
 
 
 def _note(passed: Mapping[tuple[int, ...], Run]) -> None:

@@ -56,13 +56,34 @@ def test_runs_are_claimed_in_the_order_of_the_queue_and_one_at_a_time():
 def test_a_claim_counts_no_runs_of_its_campaign(django_assert_max_num_queries):
     server = make_server()
     campaign = make_campaign(server)
-    with django_assert_max_num_queries(14) as asked:  # four are savepoints
+    with django_assert_max_num_queries(15) as asked:  # four are savepoints
         assert leases.claim(server_id=server.pk, holder="a")
     assert [
         each["sql"] for each in asked.captured_queries if "COUNT(" in each["sql"]
     ] == []
     campaign.refresh_from_db()
     assert campaign.state == Campaign.State.RUNNING
+
+
+def test_a_claim_reads_a_run_of_each_campaign_however_many_wait():
+    server = make_server()
+    buffers = []
+    for repeats in (1, 400):
+        for _campaign in range(2):
+            make_campaign(server, repeats=repeats)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE runs_run")
+            # As in a table that is too large to be read whole.
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute(
+                f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {leases._FIRST_RUNS}",
+                [[server.pk]],
+            )
+            [[[answer]]] = cursor.fetchall()
+        plan = answer["Plan"]
+        buffers.append(plan["Shared Hit Blocks"] / plan["Actual Rows"])
+    assert plan["Actual Rows"] == 4
+    assert buffers[1] <= 1.2 * buffers[0] + 2
 
 
 @pytest.mark.django_db
