@@ -72,6 +72,8 @@ NEEDED = {
         "run_by_state",
         "run_public_by_state",
         "run_by_campaign_state",
+        # Of waiting runs, and so a small one.
+        "run_waiting_by_campaign",
     ),
     "runs/?validity=doubtful": (
         "run_by_validity",
