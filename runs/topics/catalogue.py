@@ -96,10 +96,9 @@ TOPICS = (
         _("Does parallel query make analytical queries faster?"),
         _(
             "With four workers 22 analytical queries of version 13 take 150.6 s together instead "
-            "of 280.1 s (cached), 290.8 s instead of 351.2 s (not cached). Of TPC-DS query 10 "
-            "becomes thousands of times as fast, by another plan; query 11 takes 9167.4 s with "
-            "workers in version 10 and 8105.3 s without (server 2), less than in 9.5 and 9.6 "
-            "either way"
+            "of 280.1 s (cached), 290.8 s instead of 351.2 s (not cached). TPC-DS query 10 becomes "
+            "thousands of times as fast, by another plan; query 11 takes 9167.4 s with workers "
+            "in version 10 and 8105.3 s without (server 2), less than in 9.5 and 9.6 either way"
         ),
         ("parallel-query", "analytical-queries"),
         (

@@ -279,6 +279,7 @@ class VersionAnswer:
 
     `whole` is the step from one to the other: what measured both on one machine. `every_step` is
     each step of the line from a version to the next, `every_jump` what was measured over several.
+    `spans`, where nobody measured the whole: the longest part of it that one machine measured.
     """
 
     theme: str
@@ -286,6 +287,7 @@ class VersionAnswer:
     whole: Step
     every_step: tuple[Step, ...]
     every_jump: tuple[Step, ...] = ()
+    spans: tuple[Step, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -367,7 +369,7 @@ class VersionAnswer:
             return (
                 _("Nobody has measured PostgreSQL %(head)s against %(base)s.") % names
             )
-        if len(self.steps) > 1 and all(step.state == "unknown" for step in self.steps):
+        if all(step.state == "unknown" for step in (*self.steps, *self.jumps)):
             return (
                 _("Nobody has measured any step from PostgreSQL %(base)s to %(head)s.")
                 % names
@@ -496,17 +498,20 @@ class VersionAnswer:
         runs_of_steps = [
             (is_unknown, list(steps))
             for is_unknown, steps in groupby(
-                self.steps, lambda step: step.state == "unknown"
+                self._way(), lambda step: step.state == "unknown"
             )
         ]
-        known = sum(len(steps) for is_unknown, steps in runs_of_steps if not is_unknown)
-        if known + sum(is_unknown for is_unknown, _steps in runs_of_steps) > MOST_PARTS:
+        known = [steps for is_unknown, steps in runs_of_steps if not is_unknown]
+        gaps = len(runs_of_steps) - len(known)
+        if sum(map(len, known)) + gaps > MOST_PARTS:
+            number = sum(step.state != "unknown" for step in self.steps)
             text = ngettext(
                 "%(known)d of %(number)d step is known",
                 "%(known)d of %(number)d steps are known",
                 len(self.steps),
             )
-            return [text % {"known": known, "number": len(self.steps)}]
+            counted = text % {"known": number, "number": len(self.steps)}
+            return [counted, *self._longest_part()]
         parts: list[str] = []
         for is_unknown, steps in runs_of_steps:
             if not is_unknown:
@@ -515,6 +520,36 @@ class VersionAnswer:
             ends = {"base": steps[0].base, "head": steps[-1].head}
             parts.append(_("nobody has measured %(base)s to %(head)s") % ends)
         return parts
+
+    def _longest_part(self) -> list[str]:
+        """What one machine measured over the most of the way, of several the newest."""
+
+        def length(span: Step) -> tuple[int, int]:
+            first, last = MAJORS.index(span.base), MAJORS.index(span.head)
+            return last - first, last
+
+        known = [span for span in self.spans if span.state in WITH_FIGURE]
+        over_several = [span for span in known if length(span)[0] > 1]
+        return [max(over_several, key=length).part] if over_several else []
+
+    def _way(self) -> list[Step]:
+        """From the one version to the other over the fewest unknown steps, by the fewest known."""
+        known = [
+            step for step in (*self.spans, *self.jumps) if step.state in WITH_FIGURE
+        ]
+        ways: dict[str, tuple[int, list[Step]]] = {self.base: (0, [])}
+        for step in self.steps:
+            cost, way = ways[step.base]
+            # More than all known steps of a line together.
+            further = 1 if step.state != "unknown" else 1 + len(MAJORS)
+            choices = [(cost + further, [*way, step])]
+            choices += [
+                (ways[jump.base][0] + 1, [*ways[jump.base][1], jump])
+                for jump in known
+                if jump.head == step.head
+            ]
+            ways[step.head] = min(choices, key=lambda choice: choice[0])
+        return ways[self.head][1]
 
 
 def step(line: Line, base: str, head: str) -> Step:
@@ -575,9 +610,21 @@ def answer(line: Line, theme: str, *, base: str = "", head: str = "") -> Version
         (known for known in known_steps if (known.base, known.head) == (base, head)),
         None,
     )
-    return VersionAnswer(
-        theme, line.clients, whole or step(line, base, head), every, over_several
-    )
+    whole = whole or step(line, base, head)
+    parts = spans(line, base, head) if whole.best is None else ()
+    return VersionAnswer(theme, line.clients, whole, every, over_several, parts)
+
+
+def spans(line: Line, base: str, head: str) -> tuple[Step, ...]:
+    """Of each machine the first and the last version in between that it measured, as a step."""
+    between = MAJORS[MAJORS.index(base) : MAJORS.index(head) + 1]
+    ends_of_machines = set()
+    for pairs in _by_machine(line.pairs):
+        measured = {end for pair in pairs for end in pair.ends}
+        known = [major for major in between if major in measured]
+        if len(known) > 1:
+            ends_of_machines.add((known[0], known[-1]))
+    return tuple(step(line, *ends) for ends in sorted(ends_of_machines))
 
 
 def _newest(known_steps: Sequence[Step]) -> Step:

@@ -63,6 +63,16 @@ def test_steps_of_several_publications_are_never_multiplied(archive_to_14):
     )
 
 
+def test_what_one_machine_measured_of_the_way_is_in_the_title(whole_archive):
+    found = answer("11", "16")
+    known = answer("12", "16")
+
+    assert not found.is_known
+    assert known.is_known
+    assert "nobody has measured 11 to 12" in found.sentence
+    assert known.whole.part in found.sentence
+
+
 def test_nobody_knows_anything(archive_to_14):
     assert (
         answer("14", "15").sentence == "Nobody has measured PostgreSQL 15 against 14."
