@@ -6,10 +6,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import conditional_page
 
 from runs.access import addresses
 from runs.access.selectors import projects
+from runs.cells.selectors import regressions
 from runs.compare.selectors import answers
 from runs.models import Campaign
 
@@ -24,7 +26,11 @@ WIDTH, PADDING = 6.6, 12
 @addresses.page("campaign-badge")
 @conditional_page  # caches keep it for some minutes, and ask again with its content's hash
 def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
-    """The verdict of the newest revision against the one before, or against `base`."""
+    """The verdict of the newest revision against the one before, or against `base`.
+
+    Without a `base` also the regressions that nobody has decided about: the branch is not well
+    while one is open, whatever its newest commit did.
+    """
     campaigns = projects.visible(
         Campaign.objects.select_related("project"), to=request.user
     )
@@ -36,6 +42,14 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
         reader=request.user,
     )
     text = answer.short if answer else _("no revisions")
+    tone = answer.tone if answer else ""
+    number = 0 if request.GET.get("base") else regressions.open_regressions(campaign)
+    if number and tone != "slower":
+        tone = "slower"
+        number_open = ngettext(
+            "%(number)d regression open", "%(number)d regressions open", number
+        )
+        text = f"{text} · {number_open % {'number': number}}"
     left_width, right = _width(LABEL), _width(text)
     context = {
         "label": LABEL,
@@ -44,7 +58,7 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
         "width": left_width + right,
         "label_at": left_width / 2,
         "text_at": left_width + right / 2,
-        "colour": COLOURS.get(answer.tone if answer else "", UNDECIDED),
+        "colour": COLOURS.get(tone, UNDECIDED),
     }
     page = render(request, "compare/badge.svg", context, content_type="image/svg+xml")
     # What a member sees, such as the verdict against a private base, is not for everybody's cache.

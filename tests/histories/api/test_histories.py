@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 
 from runs.access.services import projects
+from runs.compare.views.badges import COLOURS
 from runs.histories.services import changes
 from runs.models import Campaign, Change
 from runs.shared.api.examples import EXAMPLES
@@ -317,6 +318,27 @@ def test_the_badge_takes_another_base(client):
     ).content.decode()
 
     assert "17 % slower" in svg
+
+
+def test_a_badge_is_red_while_a_regression_is_open(client):
+    store(history([1000] * 40 + [900] * 20, noise=0.001))
+    find()
+    change = Change.objects.get(kind="step")
+
+    def badge():
+        return client.get("/campaigns/nightly/badge.svg").content.decode()
+
+    assert "the same · 1 regression open" in badge()
+    assert COLOURS["slower"] in badge()
+    against_another = client.get(
+        f"/campaigns/nightly/badge.svg?base=revision:{sha(50)}"
+    ).content.decode()
+    assert "open" not in against_another
+    Change.objects.filter(pk=change.pk).update(decision="confirmed")
+    assert "open" not in badge()
+    assert COLOURS["slower"] not in badge()
+    Change.objects.filter(pk=change.pk).update(decision="open", ratio=1.1)
+    assert "open" not in badge()
 
 
 def test_a_badge_that_cannot_be_decided_says_so(client):
