@@ -31,7 +31,7 @@ from runs.observations.services.observations import Design, Plan
 from runs.observations.views.form import CLIENTS, ObservationForm, filled, majors_of
 from runs.reports import formats
 from runs.scenarios import registry
-from runs.servers.selectors import builds
+from runs.servers.selectors import builds, fitness
 from runs.shared import pages
 from runs.shared.errors import ServiceError
 from runs.shared.formats import language
@@ -259,6 +259,7 @@ def _preview(wanted_plan: Plan) -> dict[str, Any]:
         return {"problem": error}
     estimates_found = observations.estimates(plan)
     return {
+        "unfit": fitness.unfit([plan.server]),
         "previews": [
             {
                 "title": _(registry.get(design.scenario).title),

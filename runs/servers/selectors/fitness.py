@@ -101,6 +101,17 @@ def of_servers(
     ]
 
 
+def unfit(
+    servers: Sequence[Server], *, to: projects.Reader = projects.NOBODY
+) -> list[Fitness]:
+    """Of these the servers that cannot measure now, or not without doubts. One query."""
+    return [
+        fitness
+        for fitness in of_servers(servers, to=to)
+        if fitness.can in ("cannot", "doubtful")
+    ]
+
+
 def _judge_server(server: Server, certificates: tuple[Certificate, ...]) -> Fitness:
     judgement = _judged(server, certificates)
     return Fitness(server, *judgement, certificates)

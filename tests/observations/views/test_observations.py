@@ -7,8 +7,9 @@ from zipfile import ZipFile
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
-from runs.models import Campaign, Command, Environment, Observation, Project
+from runs.models import Campaign, Command, Environment, Observation, Project, Server
 from runs.observations.services import observations
 from runs.observations.services.observations import Design, Plan
 from runs.workloads.services import scenarios
@@ -61,6 +62,17 @@ def test_the_form_says_what_an_edition_takes(admin_client, server):
     assert "Fixed-point read" in page
     assert "An edition takes about" in page
     assert Observation.objects.count() == 0
+
+
+def test_a_machine_that_cannot_measure_now_is_said_before_anything_is_queued(
+    admin_client, server, edition
+):
+    pages = (reverse("observation-new"), f"/observations/{edition.observation.slug}/")
+    said = "other programs take 90 % of its processors"
+    assert all(said not in admin_client.get(page).content.decode() for page in pages)
+    Server.objects.update(load_share=0.9, load_at=timezone.now())
+    for page in pages:
+        assert said in admin_client.get(page).content.decode(), page
 
 
 def test_estimating_again_queues_nothing(admin_client, server):
