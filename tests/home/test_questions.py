@@ -28,12 +28,15 @@ def test_help_has_every_answer_and_each_link_leads_somewhere(admin_client):
         ("How is the confidence interval computed?", "intervals"),
         ("Which version should I take", "version"),
         ("fail a pull request at a loss", "threshold"),
+        ("noise floor", "noise"),
+        ("disk space left", "room"),
+        ("hardware of the newest report", "machines"),
+        ("is the regression fixed since", "fixed"),
     ],
 )
 def test_the_search_finds_what_help_answers(client, whole_archive, words, slug):
     page = client.get("/search/", {"q": words}).content.decode()
     assert f'href="{reverse("help")}#{slug}"' in page
-    assert "Nobody has measured" not in page
 
 
 def test_a_question_about_postgresql_is_no_question_about_the_site(

@@ -215,6 +215,22 @@ def _of_verdicts() -> list[SiteQuestion]:
             Link(_("API tokens"), "token-list"),
         ),
         _question(
+            "fixed",
+            _("Is a regression gone since?"),
+            [
+                _(
+                    "The history of its campaign draws every commit since: a later step back is "
+                    "marked there and stands in Changes as faster. Until then what follows is "
+                    "as slow as the commit that is named."
+                ),
+                _(
+                    "A step that later runs no longer show is taken back by itself, and says so."
+                ),
+            ],
+            "fixed fix gone solved repaired recovered still since regression back 解消",
+            Link(_("Changes"), "change-list"),
+        ),
+        _question(
             "accept",
             _("How is a known regression marked?"),
             [
@@ -251,6 +267,51 @@ def _of_measuring() -> list[SiteQuestion]:
             Link(_("Bring your load"), "load-new", acts=True),
         ),
         _question(
+            "noise",
+            _("How small a difference can be seen here?"),
+            [
+                _(
+                    "Each server's page says by how much two equal series differ there by chance: "
+                    "of whole runs, and of slices in turn, which show smaller differences. A form "
+                    "says the same before anything is queued."
+                ),
+                _("What is smaller is called undecided; more rounds narrow it."),
+            ],
+            "noise noisy floor small smallest least difference differences detect detected "
+            "resolution see seen precision minimum variance scatter ノイズ 精度",
+            Link(_("Servers"), "server-list"),
+        ),
+        _question(
+            "machines",
+            _("On what machines was it measured?"),
+            [
+                _(
+                    "The list of hardware has every machine, with its processor, memory, disks "
+                    "and operating system, and who measured on it; each campaign and each "
+                    "publication leads to its own."
+                )
+            ],
+            "machine machines hardware cpu processor memory ram disk disks spec specs server "
+            "report reports measured operating system ハードウェア マシン",
+            Link(_("Hardware"), "hardware-list"),
+        ),
+        _question(
+            "room",
+            _("How much room is left, and what is kept?"),
+            [
+                _(
+                    "A server's page says how much of its disk is free, beside its queue."
+                ),
+                _(
+                    "The operator saves the results database. Figures of runs stay; their files, "
+                    "and runs that failed, go only by rules that the operator has set."
+                ),
+            ],
+            "disk room space left free full storage backup backups back up restore saved kept "
+            "retention 容量 バックアップ",
+            Link(_("Servers"), "server-list"),
+        ),
+        _question(
             "upload",
             _("How do I upload my own results?"),
             [
@@ -274,8 +335,8 @@ def _of_measuring() -> list[SiteQuestion]:
                     "request."
                 ),
                 _(
-                    "A badge for a README says whether the newest commit of a branch differs from "
-                    "those before it, and not whether an older loss is open: "
+                    "A badge for a README says how the newest commit of a branch differs from "
+                    "those before it, and is red while a regression is open: "
                     "/campaigns/NAME/badge.svg."
                 ),
             ],

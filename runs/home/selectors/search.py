@@ -75,10 +75,23 @@ EMPTY_WORDS = _words(
     "me much my of on or our than that the their them there these this to us was we were what when "
     "where which who why will with would you"
 )
+# When it was says nothing of which page tells it.
+TIMES = _words(
+    "today yesterday tonight night week month year last latest newest recent recently since now"
+)
 NUMBER = re.compile(r"\d{1,3}|\d+(?:\.\d+)+|\d{5,}")
 VERSION = re.compile(
     r"(?i)\b(?:postgresql|postgres|pg|version)\s*v?(\d{1,2}(?:\.\d{1,2}){0,2})\b"
 )
+# "over ten years", "in the last 5 years", "a decade"
+NUMBERS = {
+    "two": 2,
+    "three": 3,
+    "five": 5,
+    "ten": 10,
+    "decade": 10,
+}
+YEARS = re.compile(rf"(?i)\b([1-9]\d?|{'|'.join(NUMBERS)})(?:\s+years\b|(?<=decade)\b)")
 CLIENTS = re.compile(r"(?i)\b([1-9]\d{0,3})\s+clients?\b")
 WRITING = _words(
     "update updates updating write writes writing written insert inserts 更新"
@@ -232,7 +245,7 @@ def everywhere(words: str, *, to: Reader, kind: str = "", skip: int = 0) -> list
         for group in _groups(words, to, kind, skip)
         if group.rows and (not kind or group.kind == kind)
     ]
-    upgrades = _upgrade(words) if kind in {"", "page"} else []
+    upgrades = _upgrade(words, to) if kind in {"", "page"} else []
     whole_line = [Group("page", upgrades, len(upgrades))] if upgrades else []
     return [*whole_line, *(groups or _nearest(words, to, skip))]
 
@@ -299,10 +312,23 @@ def _nearest(words: str, to: Reader, skip: int) -> list[Group]:
     return [group for group in groups if group.rows]
 
 
-def _upgrade(words: str) -> list[Page]:
-    """The page from one version to another, where two are asked for."""
+def _upgrade(words: str, to: Reader) -> list[Page]:
+    """The page from one version to another, where two are asked for, or so many years.
+
+    For years two queries or a few.
+    """
     asked = [versions.major(word.text) for word in parsed(words) if word.is_number]
     majors = sorted({major for major in asked if major in MAJORS}, key=versions.order)
+    if years := YEARS.search(words):
+        # One major version is released each year; the newest may not be measured yet.
+        number = int(years[1]) if years[1].isdecimal() else NUMBERS[years[1].lower()]
+        measured = (
+            place
+            for place in reversed(range(1, len(MAJORS)))
+            if _find_all("", [Word(MAJORS[place], is_version=True)], to)
+        )
+        newest = next(measured, len(MAJORS) - 1)
+        majors = [MAJORS[max(newest - number, 0)], MAJORS[newest]]
     if len(majors) != 2:
         return []
     base, head = majors
@@ -324,7 +350,7 @@ def _asked(words: str) -> set[str]:
     """The words that say what is asked. How many nights, or which version, is no word of a page."""
     return {
         word for word in words.lower().replace("?", " ").split() if not word.isdecimal()
-    } - EMPTY_WORDS
+    } - (EMPTY_WORDS | TIMES)
 
 
 def unmeasured_setting(words: str, *, to: Reader) -> str:
@@ -347,6 +373,12 @@ def unmeasured_setting(words: str, *, to: Reader) -> str:
     )
     values = Counter(campaign for campaign, _value in values_of_campaigns)
     return "" if any(number > 1 for number in values.values()) else name
+
+
+def unmeasured_versions(words: str, *, to: Reader) -> list[str]:
+    """The versions among the words that no campaign has measured. Two queries for each at most."""
+    asked = [word for word in parsed(words) if word.is_version]
+    return [word.text for word in asked if not _find_all("", [word], to)]
 
 
 def _campaign_group(

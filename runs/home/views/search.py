@@ -64,10 +64,8 @@ def everywhere(request: HttpRequest) -> HttpResponse:
         "words": words,
         "groups": groups,
         "is_near": any(group.is_near for group in found),
-        "is_of_site": any(
-            group.is_near and group.kind in {"page", "question"} for group in found
-        ),
         "unmeasured": search.unmeasured_setting(words, to=request.user),
+        "unmeasured_versions": search.unmeasured_versions(words, to=request.user),
     }
     return render(request, "home/search.html", context)
 
