@@ -2,18 +2,18 @@
 
     .venv/bin/python -m benchmarks.pairs [--pairs 200] [--planted 50] [--rounds 12] [--seconds 2]
 
-First the loss is calibrated: the head's transactions do more work, and long slices in turn say how
-much fewer there are; the work is corrected until that is `--loss` percent, or its 95 % interval
-has that, and the measured loss is printed. Then benchlab-pair judges pairs as a user would start
-it: `--pairs` of a load against itself, and among them `--planted` with the loss. One table at the
-end, also after Ctrl-C or SIGTERM. A pair takes at most 2 x rounds x seconds: up to three and a half
-hours in all, of an otherwise idle machine. PostgreSQL is that of the packages, or of --bindir.
+The loss is planted by construction: a transaction joins `work` rows with a thousand, and the head
+has so many more that `--loss` percent fewer of them fit into a second. What a transaction costs
+without rows is measured first, and the loss that it leaves is printed. Then benchlab-pair judges
+pairs as a user would start it: `--pairs` of a load against itself, and among them `--planted` with
+the loss. One table at the end, also after Ctrl-C or SIGTERM. A pair takes at most 2 x rounds x
+seconds: up to three and a half hours in all, of an otherwise idle machine. PostgreSQL is that of
+the packages, or of --bindir.
 """
 
 import argparse
 import contextlib
 import json
-import math
 import os
 import shlex
 import shutil
@@ -34,30 +34,15 @@ from benchlab.embedded.binaries import postgresql_binaries
 from runs.pair.clusters import Cluster, installed
 from runs.tools import registry
 
+# Its time is in proportion to the work: a thousand rows are kept and read again for each of these.
 SCRIPT = """\
-\\set aid random(1, 100000)
-SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
-SELECT count(*) FROM generate_series(1, :work);
+SELECT count(*) FROM generate_series(1, :work) AS o, generate_series(1, 1000) AS i;
 """
-BASE_WORK = 2000
-CALIBRATIONS = 4
-# How far from the wanted loss, in percent of it, a calibration may be.
-CLOSE = 5.0
-SLICE_SECONDS = 5
+# Some milliseconds, beside which the rest of a transaction is nothing.
+HEAD_WORK = 200
+FIXED_SECONDS = 10
 SETTINGS = {"shared_buffers": "128MB", "fsync": "off", "autovacuum": "off"}
 SEEN = "3%"
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A measured loss of transactions, in percent, with its 95 % interval."""
-
-    percent: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.percent:.2f} % ({self.low:.2f} to {self.high:.2f})"
 
 
 @dataclass
@@ -96,28 +81,26 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12, help="at most, of each pair")
     parser.add_argument("--seconds", type=int, default=2, help="of each run")
     parser.add_argument("--loss", type=float, default=5.0, help="in percent")
-    parser.add_argument(
-        "--calibration", type=int, default=300, help="seconds of each measurement"
-    )
     parser.add_argument("--bindir", type=Path, help="PostgreSQL's programs")
     options = parser.parse_args()
     planted = options.pairs // 4 if options.planted is None else options.planted
     same, slower = Judged(), Judged()
-    loss: Loss | None = None
+    loss = options.loss
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="bl-pairs-") as name:
         folder = Path(name)
         folder.chmod(0o711)
         with contextlib.suppress(KeyboardInterrupt), _load(folder, options.bindir):
-            work, loss = _calibrated(folder, options)
-            print(f"The planted loss is {loss}, by generate_series up to {work}")
+            base_work = round(HEAD_WORK * (1 - options.loss / 100))
+            loss = _loss(folder, base_work)
+            print(f"The planted loss is {loss:.2f} %: {base_work} times 1,000 rows")
             print(
-                f"in place of {BASE_WORK}. Load before: {_load_average()}", flush=True
+                f"against {HEAD_WORK} times. Load before: {_load_average()}", flush=True
             )
             for number, is_planted in enumerate(_order(options.pairs, planted), 1):
                 judged = slower if is_planted else same
-                head = work if is_planted else BASE_WORK
-                _judge(judged, folder, head, options)
+                head_work = HEAD_WORK if is_planted else base_work
+                _judge(judged, folder, (base_work, head_work), options)
                 _tell(
                     f"pair {number} of {options.pairs + planted}: "
                     f"same {dict(same.verdicts)}, planted {dict(slower.verdicts)}"
@@ -125,11 +108,11 @@ def main() -> None:
     _print(same, slower, loss)
 
 
-def _print(same: Judged, slower: Judged, loss: Loss | None) -> None:
+def _print(same: Judged, slower: Judged, loss: float) -> None:
     print(f"Load after: {_load_average()}\n")
     print("| head | pairs | slower (95 %) | faster | neither | rounds | shows |")
     print("|---|---:|---:|---:|---:|---:|---:|")
-    for name, judged in (("the same", same), (f"loses {loss}", slower)):
+    for name, judged in (("the same", same), (f"loses {loss:.2f} %", slower)):
         if judged.verdicts:
             print(judged.row(name))
 
@@ -180,42 +163,17 @@ def _program() -> list[str]:
     return [found] if found else [sys.executable, "-m", "runs.pair.command"]
 
 
-# The calibration
+# The loss
 
 
-def _calibrated(folder: Path, options: argparse.Namespace) -> tuple[int, Loss]:
-    """The work with which so many percent of the transactions are lost, and the measured loss."""
-    wanted = options.loss / (100 - options.loss)  # longer by this share
-    # A row of generate_series takes so little that a first guess is a share of all the work.
-    work = round(BASE_WORK * (1 + 2 * wanted))
-    for number in range(CALIBRATIONS):
-        loss = _loss(folder, work, options.calibration)
-        _tell(f"calibration {number + 1}: work {work} loses {loss}")
-        is_close = abs(loss.percent - options.loss) <= options.loss * CLOSE / 100
-        if is_close or loss.low <= options.loss <= loss.high:
-            break
-        longer = loss.percent / (100 - loss.percent)
-        if longer <= 0:
-            work += work - BASE_WORK
-        else:
-            work = BASE_WORK + max(1, round((work - BASE_WORK) * wanted / longer))
-    return work, loss
-
-
-def _loss(folder: Path, work: int, seconds: int) -> Loss:
-    """Of slices in turn, base and head, then head and base."""
-    logs = []
-    for number in range(max(3, seconds // (2 * SLICE_SECONDS))):
-        works = [BASE_WORK, work] if number % 2 else [work, BASE_WORK]
-        rates = {each: _tps(_command(folder, each, SLICE_SECONDS)) for each in works}
-        logs.append(math.log(rates[work] / rates[BASE_WORK]))
-    mean = statistics.fmean(logs)
-    error = statistics.stdev(logs) / math.sqrt(len(logs))
-    reach = float(sp.special.stdtrit(len(logs) - 1, 0.975)) * error
-    low, middle, high = (
-        -100 * math.expm1(log) for log in (mean + reach, mean, mean - reach)
+def _loss(folder: Path, base_work: int) -> float:
+    """How many percent fewer transactions the head has; a part of each does not grow with it."""
+    fixed, whole = (
+        1 / _tps(_command(folder, work, FIXED_SECONDS)) for work in (0, HEAD_WORK)
     )
-    return Loss(middle, low, high)
+    base = fixed + (whole - fixed) * base_work / HEAD_WORK
+    _tell(f"a transaction takes {1000 * whole:.2f} ms, {1000 * fixed:.2f} without rows")
+    return 100 * (1 - base / whole)
 
 
 def _tps(command: str) -> float:
@@ -232,13 +190,16 @@ def _tps(command: str) -> float:
 
 
 def _judge(
-    judged: Judged, folder: Path, work: int, options: argparse.Namespace
+    judged: Judged,
+    folder: Path,
+    works: tuple[int, int],
+    options: argparse.Namespace,
 ) -> None:
     """Start benchlab-pair, and keep what it says."""
     answer = folder / "pair.json"
     sides = [
-        f"base={_command(folder, BASE_WORK, options.seconds)}",
-        f"head={_command(folder, work, options.seconds)}",
+        f"{side}={_command(folder, work, options.seconds)}"
+        for side, work in zip(("base", "head"), works, strict=True)
     ]
     most = options.rounds
     limits = [
