@@ -181,7 +181,7 @@ def test_the_documentation_page_loads_nothing_from_elsewhere(client):
     assert "/static/drf_spectacular_sidecar/" in page
     assert "cdn" not in page
     assert 'href="/"' in page
-    assert '<noscript>' in page
+    assert "<noscript>" in page
     assert "https://" not in page
 
 

@@ -1,5 +1,6 @@
 """Editions of observations: what the newest says, and what the anchor says of the machine."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from runs.access.selectors.projects import Reader, visible
 from runs.analysis.contrasts import Contrast
-from runs.analysis.inference.verdicts import DEFAULT_EFFECT, Direction
+from runs.analysis.inference.verdicts import DEFAULT_EFFECT, Direction, Rule
 from runs.analysis.summary import Summary
 from runs.archive.selectors import version_line
 from runs.archive.selectors.version_line import Line
@@ -19,7 +20,7 @@ from runs.campaigns.selectors import campaigns, sentences
 from runs.campaigns.selectors.campaigns import Progress
 from runs.campaigns.selectors.sentences import Sentence
 from runs.cells.selectors import metrics, versions
-from runs.compare.selectors.describe.verdict_words import printed_size
+from runs.compare.selectors.describe.verdict_words import VERDICTS, printed_size
 from runs.models import Campaign, Edition, Metric, Observation
 from runs.observations.selectors import remarks
 from runs.servers.selectors import builds
@@ -68,6 +69,16 @@ class VersionAgain:
     before: Contrast
     now: Contrast
     change: Contrast
+    direction: Direction
+
+    @property
+    def word(self) -> str:
+        """What the change is beyond the machine's: what is not proven is not the same."""
+        low, high = self.change.low, self.change.high
+        if low is None or high is None:
+            return str(VERDICTS["too_few_runs"])
+        verdict = Rule(self.direction).word(math.log(low), math.log(high))
+        return str(VERDICTS[verdict])
 
 
 @dataclass(frozen=True)
@@ -260,8 +271,9 @@ def _again(
     )
     if drift is None:
         return None
+    direction = cast(Direction, metric.direction)
     version_answers = (
-        _version(was, now, anchor, version)
+        _version(was, now, anchor, version, direction)
         for version in sorted(was.keys() & now.keys() - {anchor}, key=versions.order)
     )
     same = _machines(earlier_campaign) == _machines(later_campaign)
@@ -270,7 +282,6 @@ def _again(
         for version_answer in version_answers
         if version_answer is not None
     ]
-    direction = cast(Direction, metric.direction)
     anchors = (_build(later_campaign, anchor), _build(earlier_campaign, anchor))
     lost = sorted(was.keys() - now.keys(), key=versions.order)
     return Again(
@@ -306,7 +317,7 @@ def _build(campaign: Campaign, anchor: str) -> str:
 
 
 def _version(
-    was: ByVersion, now: ByVersion, anchor: str, version: str
+    was: ByVersion, now: ByVersion, anchor: str, version: str, direction: Direction
 ) -> VersionAgain | None:
     shared = set.intersection(
         *(
@@ -333,4 +344,4 @@ def _version(
     )
     if before is None or after is None or change is None or direct is None:
         return None
-    return VersionAgain(version, direct, before, after, change)
+    return VersionAgain(version, direct, before, after, change, direction)

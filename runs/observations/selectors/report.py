@@ -229,6 +229,7 @@ def _against(again: Iterable[Again]) -> Iterator[Block]:
             here,
             _("Change"),
             _("interval (95 %)"),
+            _("Verdict"),
         )
         rows = tuple(
             (
@@ -240,6 +241,7 @@ def _against(again: Iterable[Again]) -> Iterator[Block]:
                 f"{factor(version_answer.change.low)} – {factor(version_answer.change.high)}"
                 if version_answer.change.low
                 else "–",
+                version_answer.word,
             )
             for version_answer in answer_of_design.others
         )

@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -9,6 +10,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from runs.analysis.contrasts import Contrast
 from runs.models import Campaign, Command, Environment, Observation, Project, Server
 from runs.observations.services import observations
 from runs.observations.services.observations import Design, Plan
@@ -346,6 +348,10 @@ def test_the_same_on_two_machines_is_one_question(admin_client, edition):
     new = next(each for each in again.others if each.version == "18")
     assert new.direct.ratio == pytest.approx(0.8 / 1.1, rel=0.01)
     assert new.change.ratio == pytest.approx(1 / 1.1, rel=0.01)
+    assert new.word == "slower"
+    noisy = replace(new, change=Contrast(0.9, 0.7, 1.2))
+    assert noisy.word == "undecided"
+    assert replace(new, change=Contrast(0.9)).word == "too few runs"
     report = admin_client.get(
         reverse("observation-report", args=["elsewhere"]),
         {"edition": "2026", **against},
