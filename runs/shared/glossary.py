@@ -1,4 +1,4 @@
-"""Ten words that pages use, each in one sentence."""
+"""The words that pages use, each in one sentence."""
 
 from dataclasses import dataclass
 
@@ -75,6 +75,14 @@ TERMS = (
         _(
             "A place in a series where the level moved and stayed there, and further runs found "
             "the same."
+        ),
+    ),
+    Term(
+        "observation",
+        _("Observation"),
+        _(
+            "The same question put to all versions of one machine, measured again each year as "
+            "an edition with its report."
         ),
     ),
     Term(

@@ -16,7 +16,8 @@ class Topic:
     `scenarios` measure it. `rests_on` are the published campaigns that the sentence is made from,
     the first one being that of the chart. `words` find it besides its texts. `contradicts` says
     which of them contradict each other; `since` is the version that the chart compares with, where
-    the question names one.
+    the question names one. `unknown` is what nobody has measured beside versions; `first` is the
+    version that brought what the question is about.
     """
 
     slug: str
@@ -28,6 +29,8 @@ class Topic:
     words: str = ""
     contradicts: str = ""
     since: str = ""
+    unknown: str = ""
+    first: str = ""
 
 
 TOPICS = (
@@ -42,6 +45,7 @@ TOPICS = (
         ("page-checksums",),
         ("wg1-2013-2-3", "wg1-2013-2-4"),
         words="data_checksums initdb",
+        unknown=_("What they cost updates, and what they cost as the default of 18."),
     ),
     Topic(
         "replication",
@@ -58,11 +62,14 @@ TOPICS = (
             "wg1-2017-8-10",
             "postgresbench-2026-standbys",
         ),
-        words="standby replica synchronous_commit",
+        words="standby replica synchronous_commit remote_apply remote_write",
         contradicts=_(
             "The throughput with one synchronous standby is 50.4 % (KVM guests, 2017) and 94.6 to "
             "105.0 % (RDS). They are not the same: RDS was measured without standbys on other "
             "days, and its standby is not one of synchronous_standby_names."
+        ),
+        unknown=_(
+            "remote_apply and remote_write against on, and several standbys of a version after 10."
         ),
     ),
     Topic(
@@ -77,6 +84,7 @@ TOPICS = (
         ("storage-placement", "storage-bandwidth"),
         ("wg1-2013-4-5", "wg1-2013-4-6", "wg1-2013-4-7"),
         words="ssd hdd nvme disk wal device",
+        unknown=_("NVMe devices, and file systems against each other."),
     ),
     Topic(
         "partitioning",
@@ -88,17 +96,21 @@ TOPICS = (
         ),
         ("partitioning",),
         ("wg1-2013-3-6", "wg1-2013-3-5", "wg1-2013-3-search"),
-        words="partition delete old",
+        words="partition delete old planning",
+        unknown=_(
+            "How long planning takes with a thousand partitions in versions other than 15."
+        ),
     ),
     Topic(
         "parallel-query",
         _("Parallel query"),
         _("Does parallel query make analytical queries faster?"),
         _(
-            "With four workers 22 analytical queries of version 13 take 150.6 s together instead "
-            "of 280.1 s (cached), 290.8 s instead of 351.2 s (not cached). TPC-DS query 10 becomes "
-            "thousands of times as fast, by another plan; query 11 takes 9167.4 s with workers "
-            "in version 10 and 8105.3 s without (server 2), less than in 9.5 and 9.6 either way"
+            "Yes, most of all in memory: with four workers 22 analytical queries of version 13 "
+            "take 150.6 s together instead of 280.1 s (cached), 290.8 s instead of 351.2 s (not "
+            "cached). Not each query: TPC-DS query 11 takes 9167.4 s with workers in version 10 "
+            "and 8105.3 s without (server 2), less than in 9.5 and 9.6 either way; query 10 "
+            "becomes thousands of times as fast, by another plan"
         ),
         ("parallel-query", "analytical-queries"),
         (
@@ -168,7 +180,8 @@ TOPICS = (
         ),
         ("operating-systems",),
         ("wg1-2017-windows-linux-read", "wg1-2017-windows-linux-update"),
-        words="windows linux",
+        words="windows linux freebsd macos kernel",
+        unknown=_("FreeBSD, macOS, and the kernels of Linux against each other."),
     ),
     Topic(
         "cores",
@@ -248,15 +261,16 @@ TOPICS = (
             "smalldatum-2025-09-io-write",
         ),
         words="aio io_method io_workers io_uring",
+        first="18",
     ),
     Topic(
         "processors",
         _("ARM and Intel"),
         _("Is PostgreSQL faster on ARM or on Intel?"),
         _(
-            "Of like machines only vectors are printed: pgvector 0.7.0 builds an HNSW index in 250 "
-            "s on ARM and 388 s on Intel. A laptop of 2021 with ARM reads 2.07 times and writes "
-            "2.80 times as much as one of 2018 with Intel"
+            "On comparable machines only vector search has been published: pgvector 0.7.0 builds "
+            "an HNSW index in 250 s on ARM and 388 s on Intel. A laptop of 2021 with ARM "
+            "reads 2.07 times and writes 2.80 times as much as one of 2018 with Intel"
         ),
         ("processors", "vector-search"),
         ("vonng-2022-machines", "katz-2024-dbpedia-r7gd", "katz-2024-dbpedia-r7i"),
@@ -289,13 +303,14 @@ TOPICS = (
     Topic(
         "managed-services",
         _("Managed services"),
-        _("What do managed services commit?"),
+        _("How many transactions do managed services commit?"),
         _(
-            "With 16 vCPUs local NVMe commits 28344 TPS and network storage of 16K IOPS 7288 TPS"
+            "With 16 vCPUs 28344 TPS on local NVMe, and 7288 TPS on network storage of 16K IOPS"
         ),
         ("managed-services",),
         ("postgresbench-2026-services",),
         words="cloud rds aurora neon",
+        unknown=_("A managed service against an own server on the same machine."),
     ),
 )
 BY_SLUG = {topic.slug: topic for topic in TOPICS}

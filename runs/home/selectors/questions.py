@@ -104,8 +104,8 @@ def _of_this_site() -> list[SiteQuestion]:
             _("May I use and cite the figures?"),
             [
                 _(
-                    "Figures of a publication are under its licence, which stands on its page "
-                    "with the sentence by which it is cited."
+                    "The page of a publication says under which licence its figures are, or that "
+                    "it states none, and how to cite it (BibTeX, CSL)."
                 ),
                 licence
                 or _(

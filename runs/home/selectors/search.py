@@ -61,6 +61,8 @@ THEME, FACTOR = 5.0, 4.0
 NAME, ELSEWHERE = 2.0, 1.0
 # What readers ask most comes before its neighbours.
 ASKED = 1.0
+# What of a published table is searched.
+SAID = ("campaign", "asked", "findings", "number", "section")
 # Of a word that only begins with the one that is searched for.
 BEGINNING = 0.8
 
@@ -82,6 +84,10 @@ TIMES = _words(
 NUMBER = re.compile(r"\d{1,3}|\d+(?:\.\d+)+|\d{5,}")
 VERSION = re.compile(
     r"(?i)\b(?:postgresql|postgres|pg|version)\s*v?(\d{1,2}(?:\.\d{1,2}){0,2})\b"
+)
+# "table 4.5", "section 2.4.3"
+PLACE = re.compile(
+    r"(?i)\b(?:table|section|chapter|figure|fig)\.?\s+(?=\d+(?:\.\d+)+\b)|[表図第](?=\d)"
 )
 # "over ten years", "in the last 5 years", "a decade"
 NUMBERS = {
@@ -404,6 +410,7 @@ class Word:
 
 def parsed(words: str) -> list[Word]:
     """The words of a search: "PostgreSQL 17" is one, and those that say nothing are left out."""
+    words = PLACE.sub(" ", words)
     found = [Word(match[1], is_version=True) for match in VERSION.finditer(words)]
     rest = [text for text in SPLIT.split(VERSION.sub(" ", words).lower()) if text]
     telling = [text for text in rest if text not in EMPTY_WORDS]
@@ -472,6 +479,7 @@ def _of_topic(topic: Topic) -> Said:
         (TITLE, topic.title),
         (QUESTION, topic.question),
         (ANSWER, topic.sentence),
+        (ANSWER, topic.unknown),
     )
     texts = [(TITLE, search_words.normal(topic.words))]
     for code, _name in settings.LANGUAGES:
@@ -544,19 +552,16 @@ def _said(campaigns: Collection[Campaign]) -> dict[int, Said]:
     tables = PublishedTable.objects.filter(
         campaign__in=[campaign.pk for campaign in campaigns]
     )
-    printed = {
-        key: (asked, findings)
-        for key, asked, findings in tables.values_list("campaign", "asked", "findings")
-    }
+    printed = {table.campaign_id: table for table in tables.only(*SAID)}
     return {
-        campaign.pk: _describe(campaign, *printed.get(campaign.pk, ({}, ())))
+        campaign.pk: _describe(campaign, printed.get(campaign.pk))
         for campaign in campaigns
     }
 
 
-def _describe(
-    campaign: Campaign, asked: Mapping[str, Any], findings: Iterable[Any]
-) -> Said:
+def _describe(campaign: Campaign, printed: PublishedTable | None) -> Said:
+    asked = printed.asked if printed else {}
+    findings = printed.findings if printed else []
     factors = [
         str(part)
         for name, levels in campaign.factors.items()
@@ -568,6 +573,7 @@ def _describe(
         (QUESTION, f"{campaign.question} {' '.join(map(str, asked.values()))}"),
         (ANSWER, " ".join(conclusions)),
         (THEME, f"{campaign.scenario.title} {campaign.scenario.slug}"),
+        (FACTOR, f"{printed.number} {printed.section}" if printed else ""),
         (FACTOR, " ".join(factors)),
         (NAME, re.sub(r"\b(19|20)\d\d\b", " ", campaign.slug.replace("-", " "))),
         (ELSEWHERE, f"{campaign.year or ''} {campaign.slug}"),

@@ -69,9 +69,9 @@ class Fitness:
         return _is_load_known(self.server)
 
     @property
-    def load_percent(self) -> float:
+    def load_percent(self) -> str:
         """How much of its processors was in use by other programs at the last look."""
-        return 100 * (self.server.load_share or 0.0)
+        return _percent(self.server.load_share or 0.0)
 
     @property
     def programs(self) -> str:
@@ -84,10 +84,10 @@ class Fitness:
         """From which share of the processors on other programs count against a run."""
         return _(
             "Above %(allowed)s %% a whole run is doubtful. In slices all runs of a round share it "
-            "in turn: there it is a remark, above %(most)s %% a doubt."
+            "in turn: there it is only noted, and above %(most)s %% the runs count as doubtful."
         ) % {
-            "allowed": f"{100 * FOREIGN_DOUBTFUL:.0f}",
-            "most": f"{100 * FOREIGN_INVALID:.0f}",
+            "allowed": _percent(FOREIGN_DOUBTFUL),
+            "most": _percent(FOREIGN_INVALID),
         }
 
 
@@ -122,8 +122,8 @@ def _judged(server: Server, certificates: tuple[Certificate, ...]) -> Judgement:
     share = server.load_share or 0.0
     words = {
         "server": server.name,
-        "share": f"{100 * share:.0f}",
-        "allowed": f"{100 * FOREIGN_DOUBTFUL:.0f}",
+        "share": _percent(share),
+        "allowed": _percent(FOREIGN_DOUBTFUL),
     }
     state, cannot = str(server.get_state_display()), _("cannot measure now")
     if server.state != Server.State.READY:
@@ -173,6 +173,11 @@ def _judged(server: Server, certificates: tuple[Certificate, ...]) -> Judgement:
         "%(server)s can measure: other programs take %(share)s %% of its processors."
     )
     return Judgement("can", _("can measure"), text % words)
+
+
+def _percent(share: float) -> str:
+    """As all sentences and figures of a page round it."""
+    return f"{100 * share:.0f}"
 
 
 def _is_load_known(server: Server) -> bool:

@@ -155,11 +155,17 @@ class Card:
 
 def cards() -> list[Card]:
     """All topics. One query."""
-    scenarios = list(
-        PublishedTable.objects.values_list("campaign__scenario__slug", flat=True)
+    tables = list(
+        PublishedTable.objects.values_list("campaign__scenario__slug", "campaign__slug")
     )
     return [
-        Card(topic, sum(scenario in topic.scenarios for scenario in scenarios))
+        Card(
+            topic,
+            sum(
+                scenario in topic.scenarios or campaign in topic.rests_on
+                for scenario, campaign in tables
+            ),
+        )
         for topic in TOPICS
     ]
 
@@ -335,7 +341,10 @@ def _gaps(
                 for version in campaign.factors.get("version", ()):
                     major = versions.major(str(version))
                     known[major] = Square(major, "decided", campaign.slug)
-        squares = tuple(known.get(major, Square(major, "unknown")) for major in MAJORS)
+        squares = tuple(
+            known.get(major, Square(major, "unknown"))
+            for major in MAJORS[MAJORS.index(topic.first or MAJORS[0]) :]
+        )
         reasons = (
             spoken(entry.table.reproduce.get("why_not"))
             for entry in entries

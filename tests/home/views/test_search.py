@@ -10,6 +10,7 @@ from runs.access.services import projects
 from runs.archive import services as archive
 from runs.models import Campaign, HardwareProfile, Run, Server
 from runs.published import reading
+from runs.topics.catalogue import BY_SLUG
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -232,3 +233,25 @@ def test_years_are_versions(client, words, base):
 
 def test_when_something_was_says_nothing_of_where_it_stands(client):
     assert 'href="/runs/"' in found(client, "what failed this week")
+
+
+@pytest.mark.parametrize("words", ["table 4.5", "section 4.5 2013", "4.5 of 2013"])
+def test_a_table_is_found_by_its_number(client, whole_archive, words):
+    assert "wg1-2013-4-5" in first_three(client, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "topic"),
+    [
+        ("remote_apply", "replication"),
+        ("FreeBSD", "operating-systems"),
+        ("checksums default of 18", "page-checksums"),
+        ("planning with a thousand partitions", "partitioning"),
+    ],
+)
+def test_what_a_topic_says_nobody_measured_is_found(
+    client, whole_archive, words, topic
+):
+    assert f'href="/topics/{topic}/"' in found(client, words)
+    page = client.get(f"/topics/{topic}/").content.decode()
+    assert html.escape(BY_SLUG[topic].unknown) in page

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,9 @@ MOST_WORDS = 6
 # More machines than these are not named one by one to PostgreSQL.
 MOST_MACHINES = 100
 MOST_RUNS = 200
+
+# Of a table or a section of a publication: 4.5, 2.4.3.
+PLACE = re.compile(r"\d{1,2}(?:\.\d{1,2}){1,3}")
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,8 @@ def _says(word: str) -> Q:
         "configuration__slug",
     ):
         texts |= Q(**{f"{name}__icontains": word})
+    if PLACE.fullmatch(word):
+        texts |= Q(published__number=word) | Q(published__section__startswith=word)
     has_name = Q(configuration__name__icontains=word) | Q(
         configuration__slug__icontains=word
     )
