@@ -71,7 +71,7 @@ TERMS = (
     ),
     Term(
         "change",
-        _("Change"),
+        _("Change of level"),
         _(
             "A place in a series where the level moved and stayed there, and further runs found "
             "the same."

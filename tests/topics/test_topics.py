@@ -19,6 +19,11 @@ pytestmark = pytest.mark.django_db
 FIGURE = re.compile(r"\d[\d.,]*\d|\d")
 
 
+def whole(topic):
+    """What an editor wrote: the title, and what goes on beneath."""
+    return f"{topic.sentence} {topic.detail}"
+
+
 def text_of(client, address, **headers):
     answer = client.get(address, headers=headers)
     assert answer.status_code == 200, address
@@ -36,15 +41,20 @@ def test_every_figure_of_a_title_is_in_a_conclusion_that_it_rests_on(
         + [str(table.campaign.title) for table in tables]
     )
     assert len(tables) == len(topic.rests_on)
-    assert set(FIGURE.findall(topic.sentence)) <= set(FIGURE.findall(known))
+    assert set(FIGURE.findall(whole(topic))) <= set(FIGURE.findall(known))
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
 def test_the_japanese_title_has_the_same_figures(topic):
     with translation.override("ja"):
-        japanese = translated(topic.sentence)
-    assert japanese != topic.sentence
-    assert set(FIGURE.findall(topic.sentence)) <= set(FIGURE.findall(japanese))
+        japanese = f"{translated(topic.sentence)} {translated(topic.detail)}"
+    assert japanese != whole(topic)
+    assert set(FIGURE.findall(whole(topic))) <= set(FIGURE.findall(japanese))
+
+
+def test_a_title_is_read_at_a_glance():
+    for topic in TOPICS:
+        assert len(topic.sentence) <= 180, topic.slug
 
 
 TIMES = re.compile(r"\d[\d.]*(?= times)|(?<=factor of )\d[\d.]*")
@@ -57,7 +67,7 @@ def test_a_range_in_a_title_leaves_out_no_figure_of_its_conclusion(
 ):
     """What a conclusion says beside its range, as "hot-points 2.45 times", is in the title."""
     tables = PublishedTable.objects.filter(campaign__slug__in=topic.rests_on)
-    for low, high in RANGE.findall(topic.sentence):
+    for low, high in RANGE.findall(whole(topic)):
         for finding in (finding for table in tables for finding in table.findings):
             if low in finding["en"] and high in finding["en"]:
                 beside = {
@@ -65,7 +75,7 @@ def test_a_range_in_a_title_leaves_out_no_figure_of_its_conclusion(
                     for figure in TIMES.findall(finding["en"])
                     if not float(low) <= float(figure) <= float(high)
                 }
-                assert beside <= set(FIGURE.findall(topic.sentence)), finding["en"]
+                assert beside <= set(FIGURE.findall(whole(topic))), finding["en"]
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.slug)
@@ -134,6 +144,7 @@ def test_a_page_has_the_answer_as_its_title_and_all_its_tables(
     tables = PublishedTable.objects.filter(campaign__scenario__slug__in=topic.scenarios)
 
     assert f"<h1>{topic.sentence}</h1>" in page
+    assert topic.detail in page
     for slug in tables.values_list("campaign__slug", flat=True):
         assert f'href="/campaigns/{slug}/"' in page
 

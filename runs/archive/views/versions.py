@@ -65,6 +65,7 @@ class Step:
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
     asked = question(request)
+    also = _also(request, asked)
 
     def make() -> SafeString:
         page_context = context(
@@ -75,13 +76,43 @@ def version_page(request: HttpRequest) -> HttpResponse:
             ends=asked.ends,
         )
         page_context["chart_address"] = asked.chart
+        page_context["also"] = also
         pairs = list(rows("archive/versions/index.html#pair", page_context["steps"]))
         page_context |= {"told": pairs, "user": request.user}
         return render_to_string("archive/versions/index.html#line", page_context)
 
     offers = [permissions.is_offered(request.user, offer) for offer in OFFERED]
-    html = caching.html(("versions", asked, *offers), asked.version, make)
+    html = caching.html(("versions", asked, *offers, *also), asked.version, make)
     return render(request, "archive/versions/index.html", {"shown": html})
+
+
+def _also(request: HttpRequest, asked: "Question") -> list[tuple[str, str]]:
+    """The same way under the other load, and at any number of clients where one was chosen.
+
+    Each as its sentence and the query that leads to it.
+    """
+    others = [
+        replace(asked, used=lines.used(theme, to=request.user), clients=None)
+        for theme in THEMES
+        if theme != asked.used.theme
+    ]
+    if asked.clients is not None:
+        others.insert(0, replace(asked, clients=None))
+    return [(_sentence(other), other.query) for other in others]
+
+
+def _sentence(asked: "Question") -> str:
+    """What is known of the way. Kept as long as what it is made of."""
+    old, new = asked.ends
+
+    def make() -> str:
+        line = lines.read(asked.used, clients=asked.clients)
+        theme = asked.used.theme
+        return version_answers.answer(line, theme, base=old, head=new).sentence
+
+    version = caching.versions(asked.used.campaigns).results
+    key = ("version sentence", asked.used, asked.clients, old, new)
+    return caching.answer(key, version, make)
 
 
 @dataclass(frozen=True)
@@ -97,6 +128,13 @@ class Question:
     base: str
     by: str
     ends: tuple[str, str]
+
+    @property
+    def query(self) -> str:
+        """What of an address asks for the way between its versions."""
+        old, new = self.ends
+        named = {"from": old, "to": new, "theme": self.used.theme}
+        return urlencode({name: value for name, value in named.items() if value})
 
     @property
     def chart(self) -> str:

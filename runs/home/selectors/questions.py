@@ -183,8 +183,8 @@ def _of_verdicts() -> list[SiteQuestion]:
             [
                 _(
                     "Seldom: on histories of public projects, between commits of which nothing "
-                    "lasting changed, %(low).1f to %(high).1f %% of comparisons with few jobs had "
-                    "any wrong word, slower or faster."
+                    "lasting changed, %(low).1f to %(high).1f %% of comparisons with few jobs "
+                    "called something slower or faster."
                 )
                 % {"low": 100 * min(rates), "high": 100 * max(rates)},
                 _(
@@ -294,6 +294,23 @@ def _of_measuring() -> list[SiteQuestion]:
             "machine machines hardware cpu processor memory ram disk disks spec specs server "
             "report reports measured operating system ハードウェア マシン",
             Link(_("Hardware"), "hardware-list"),
+        ),
+        _question(
+            "duration",
+            _("How long does a measurement take?"),
+            [
+                _(
+                    "A form says it before anything is queued: the seconds of all runs, and what "
+                    "loading and warming take."
+                ),
+                _(
+                    "A first campaign of two versions answers within two minutes; a published "
+                    "procedure may take a day, and offers a quick form beside."
+                ),
+            ],
+            "long duration time take takes minutes hours measurement campaign run quick quickly "
+            "estimate 時間",
+            Link(_("New campaign"), "campaign-new", acts=True),
         ),
         _question(
             "room",

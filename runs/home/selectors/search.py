@@ -479,6 +479,7 @@ def _of_topic(topic: Topic) -> Said:
         (TITLE, topic.title),
         (QUESTION, topic.question),
         (ANSWER, topic.sentence),
+        (ANSWER, topic.detail),
         (ANSWER, topic.unknown),
     )
     texts = [(TITLE, search_words.normal(topic.words))]

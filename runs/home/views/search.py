@@ -88,7 +88,7 @@ def row_of(group: Group, row: Any) -> dict[str, Any]:
             "name": translated(row.topic.title),
             "href": reverse("topic", args=[row.topic.slug]),
             "note": translated(row.topic.question),
-            "answer": row.sentence,
+            "answer": f"{row.sentence}. {row.detail}" if row.detail else row.sentence,
         }
     key = row.pk if kind in {"run", "hardware"} else row.slug
     href = reverse(KINDS[kind][1], args=[key])

@@ -107,6 +107,12 @@ class TopicAnswer:
         return _("Nobody has measured this yet")
 
     @property
+    def detail(self) -> str:
+        """What belongs to an editor's sentence and is too long for a title; else empty."""
+        rests_here = any(row.rests_here for row in self.rows)
+        return translated(self.topic.detail) if rests_here else ""
+
+    @property
     def basis(self) -> str:
         """Who says so, on which machines, and how certain it is: of all that it rests on."""
         rows = [row for row in self.rows if row.rests_here]
@@ -151,6 +157,11 @@ class Card:
     def sentence(self) -> str:
         """The answer; empty where the archive has nothing of it."""
         return translated(self.topic.sentence) if self.tables else ""
+
+    @property
+    def detail(self) -> str:
+        """What goes on where the sentence ends."""
+        return translated(self.topic.detail) if self.tables else ""
 
 
 def cards() -> list[Card]:

@@ -376,10 +376,30 @@ def test_a_strange_address_of_the_line_is_no_error(client, whole_archive, query)
 def test_the_queries_of_the_line_do_not_grow_with_the_campaigns(
     client, whole_archive, finished_campaign, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(15):
+    # The answers under both loads; the second time the other load's is kept.
+    with django_assert_max_num_queries(25):
         client.get("/versions/")
     with django_assert_max_num_queries(29):
         client.get("/")
+
+
+def test_the_other_load_and_any_number_of_clients_stand_beside_the_title(
+    client, whole_archive
+):
+    ways = "from=13&to=17"
+    reading, updating = (
+        client.get(f"/versions/?{ways}&theme={theme}").content.decode()
+        for theme in (version_line.READ, version_line.UPDATE)
+    )
+
+    def title(page):
+        return re.search("<h1>(.*?)</h1>", page, re.DOTALL)[1]
+
+    assert title(updating) in reading
+    assert title(reading) in updating
+    assert (
+        title(reading) in client.get(f"/versions/?{ways}&clients=64").content.decode()
+    )
 
 
 def test_a_private_projects_versions_are_not_in_a_strangers_line(
