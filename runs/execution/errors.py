@@ -1,5 +1,8 @@
 """Errors on a target, each with a stable code, what was found and what to do."""
 
+import errno
+import os
+
 from runs.wording import gettext_noop as _
 from runs.wording import put, wording_of
 
@@ -55,6 +58,23 @@ class WorkerFault(HostUnreachable):
     remedy = _(
         "Look at the host of that worker: HOME, permissions, open files and memory. Other workers "
         "go on meanwhile."
+    )
+
+
+# What a process or its host lacks, whatever it wanted to do.
+LACKING = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
+
+
+def of_worker(error: OSError) -> WorkerFault:
+    """The fault of a worker that lacks descriptors or memory. Raises any other error again.
+
+    Without descriptors not even the loop that would connect can be made.
+    """
+    if error.errno not in LACKING:
+        raise error
+    return WorkerFault(
+        _("A worker cannot go on with any run: %(reason)s."),
+        reason=os.strerror(error.errno),
     )
 
 

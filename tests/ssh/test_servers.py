@@ -1,11 +1,14 @@
 """Registering and inspecting servers over real SSH, and runs whose server cannot be used."""
 
+import gc
+import resource
 import shutil
 from pathlib import Path
 
 import pytest
 
 from benchlab.embedded.embedded_server import free_port
+from benchlab.release import own_release
 from runs.campaigns.services import campaigns
 from runs.execution.clusters import preparing
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
@@ -634,3 +637,35 @@ def test_a_second_registration_of_a_machine_is_noticed_and_needs_a_folder_of_its
     assert again.state == Server.State.READY
     ready.refresh_from_db()
     assert ready.machine_id == again.machine_id is not None
+
+
+# Python says of a loop that could not be made that it was not closed.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("act", ["run", "check", "clean up"])
+def test_a_worker_without_descriptors_ends_no_run_and_blames_no_server(
+    campaign, ready, fit_again, act
+):
+    rows = Server.objects.filter(pk=ready.pk)
+    if act == "check":
+        rows.update(state=Server.State.UNREACHABLE, checked_at="2020-01-01T00:00:00Z")
+    rows.update(needs_sweep=act == "clean up")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # A worker has both long before; what is open stays open.
+    signs.redis_client().ping()
+    own_release()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        sweeping.sweep_where_needed(server_id=ready.pk)
+        run = work(ready)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        gc.collect()
+    assert worker_health.is_unfit()
+    if act == "run":
+        assert (run.state, run.code, run.attempt) == ("queued", "worker_fault", 1)
+        assert "Too many open files" in run.message
+    ready.refresh_from_db()
+    assert ready.problem_code == ""
+    rows.update(checked_at="2020-01-01T00:00:00Z")
+    sweeping.sweep_where_needed(server_id=ready.pk)
+    assert work(ready).state == Run.State.FINISHED

@@ -14,6 +14,7 @@ import asyncssh
 from asyncssh.public_key import get_default_public_key_algs
 
 from runs.execution.errors import (
+    LACKING,
     CommandTimeout,
     ConnectionLost,
     EndedBySignal,
@@ -340,10 +341,7 @@ def _unreachable(
     )
 
 
-# What a process lacks itself, whatever it wanted to reach.
-_LOCAL = frozenset(
-    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM}
-)
+_LOCAL = LACKING | {errno.EACCES, errno.EPERM}
 
 
 def _is_local(error: Exception) -> bool:

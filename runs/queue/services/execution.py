@@ -24,6 +24,7 @@ from runs.execution.errors import (
     ServerFault,
     TargetProblem,
     TargetRestarted,
+    of_worker,
 )
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan, UnreadablePlan
@@ -181,7 +182,7 @@ def _conclude(run: Run, claim: Claim, turns: Turns) -> None:
     is_stored = claim.taken_over and run.measurements.exists()
     database.give_back()
     try:
-        async_to_sync(_watched)(director, claim, is_stored)
+        _work(director, claim, is_stored)
     except Cancelled:
         stopped = TargetProblem(
             gettext_noop("Stopped on the server."), code="cancelled"
@@ -208,6 +209,13 @@ def _conclude(run: Run, claim: Claim, turns: Turns) -> None:
         _finish(
             run, claim, None if is_stored else findings.digest(director.bench.findings)
         )
+
+
+def _work(director: Director, claim: Claim, is_stored: bool) -> None:
+    try:
+        async_to_sync(_watched)(director, claim, is_stored)
+    except OSError as error:
+        raise of_worker(error) from error
 
 
 async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:

@@ -17,7 +17,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.execution.clusters import leftovers
-from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
+from runs.execution.errors import (
+    CommandTimeout,
+    ConnectionLost,
+    TargetProblem,
+    of_worker,
+)
 from runs.execution.machine.treating import NOT_SET_BACK
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.ssh.hosts import Host
@@ -228,6 +233,8 @@ def sweep_where_needed(*, server_id: int) -> None:
         logger.info("%s is cleaned up later", server)
     except TargetProblem as problem:
         servers.record_problem(server=server, problem=problem)
+    except OSError as error:
+        servers.record_problem(server=server, problem=of_worker(error))
 
 
 def live_folders(server_id: int) -> set[str]:

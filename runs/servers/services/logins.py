@@ -10,7 +10,12 @@ from cryptography.fernet import InvalidToken
 from django.utils.translation import gettext as _
 
 from runs.access.services.host_secrets import NotShared
-from runs.execution.errors import HostUnreachable, TargetProblem, WorkerFault
+from runs.execution.errors import (
+    HostUnreachable,
+    TargetProblem,
+    WorkerFault,
+    of_worker,
+)
 from runs.execution.ssh.hosts import Address, Host, Login
 from runs.models import Instance, Server
 from runs.servers.services import ssh_keys
@@ -75,7 +80,7 @@ def way_to(server: Server) -> Way:
 def ask(question: Coroutine[Any, Any, Found], server: Server) -> Found:
     """Talk to a machine, for MOST_SECONDS at most, without a connection to the results database.
 
-    Raises HostUnreachable after that time.
+    Raises HostUnreachable after that time, WorkerFault where this process lacks something itself.
     """
     database.give_back()
     try:
@@ -85,6 +90,8 @@ def ask(question: Coroutine[Any, Any, Found], server: Server) -> Found:
         raise HostUnreachable(
             NO_ANSWER, address=server.name, seconds=seconds
         ) from error
+    except OSError as error:
+        raise of_worker(error) from error
 
 
 async def connect_along(login_way: Way) -> Host:
