@@ -142,6 +142,9 @@ def watch() -> None:
     A duty that fails is logged and holds up no other. Mostly one query where nothing waits.
     """
     due = _due()
+    if due:
+        # Of a copy that has just been started nobody may have looked yet.
+        copies.look()
     is_held = bool(due) and is_a_held_copy()
     for duty in due:
         if is_held and duty.is_outward:

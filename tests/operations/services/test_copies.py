@@ -159,16 +159,29 @@ def test_each_duty_of_control_is_known_to_go_outside_or_not():
     assert {duty.name for duty in every if not duty.is_outward} == INWARD
 
 
-def test_control_leaves_out_what_goes_outside(monkeypatch):
-    done = []
+@pytest.fixture
+def done(monkeypatch):
+    """The names of two duties as control does them, of which one goes outside."""
+    names = []
 
     def duty(name):
-        return lambda: done.append(name)
+        return lambda: names.append(name)
 
     outward = Duty(duty("outward"), is_outward=True)
     monkeypatch.setattr(background, "DUTIES", (outward, Duty(duty("inward"))))
     monkeypatch.setattr(duties, "ADDED", [])
     monkeypatch.setattr(background.waiting, "is_any", lambda: True)
+    return names
+
+
+def test_nothing_goes_outside_before_control_has_looked_whether_it_is_a_copy(done, var):
+    copies.look()
+    (var / copies.FILE).unlink()
+    background.watch()
+    assert done == ["inward"]
+
+
+def test_control_leaves_out_what_goes_outside(done):
     hold(Instance.Hold.MOVED)
     background.watch()
     assert done == ["inward"]
