@@ -14,17 +14,25 @@ campaign did not survive, or a fault never hit.
 
 import argparse
 import json
+import os
 import random
+import shutil
+import subprocess
+import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks import processes
-from benchmarks.injections import FAULTS, OF_STORMS, Broken, Fault
-from benchmarks.whole_instance import with_targets
+from benchmarks.injections import FAULTS, Broken, Fault
+from benchmarks.storm_faults import OF_STORMS
+from benchmarks.target import Target
+from benchmarks.whole_instance import WholeInstance, with_targets
 
 PATIENCE_SECONDS = 240.0
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -178,21 +186,11 @@ def table(rows: Sequence[Row]) -> str:
 def main() -> None:
     """Inject, count and print."""
     options = _options()
-    number, clusters = (options.machines, 3) if options.storm else (1, 1)
-    with with_targets(options.folder, number, clusters=clusters) as (instance, targets):
-        machines = [
-            Broken(instance, target, server_id) for target, server_id in targets
-        ]
-        broken = machines[0]
-        if options.storm:
-            from benchmarks.storm import Storm  # noqa: PLC0415 - needs Django set up
-
-            possible = [each for each in OF_STORMS if not each.missing(broken)]
-            storm = Storm(machines, possible, options.seed)
-            storm.rage(options.storm, 60 * options.minutes)
-            print(storm.table(), *storm.wrong, sep="\n")
-            raise SystemExit(bool(storm.wrong))
-        trials = Trials(broken, options.seed)
+    if options.storm:
+        raise SystemExit(_storm(options))
+    with with_targets(options.folder, 1) as (instance, targets):
+        [(target, server_id)] = targets
+        trials = Trials(Broken(instance, target, server_id), options.seed)
         chosen = [
             fault for fault in FAULTS if not options.only or fault.name in options.only
         ]
@@ -208,16 +206,94 @@ def main() -> None:
     raise SystemExit(any(row.wrong for row in rows))
 
 
+# By which names the machines of a storm are registered.
+NAME = "target-{number}.storm.test"
+OWN_MOUNTS = "STORM_HAS_OWN_MOUNTS"
+
+
+def _storm(options: argparse.Namespace) -> int:
+    """Let it rage; 1 if something was wrong."""
+    names = _own_names(options.machines)
+    addresses = _addresses(options.machines) if names else {}
+    with ExitStack() as stack:
+        if names:
+            stack.callback(shutil.rmtree, names.parent)
+        instance, targets = stack.enter_context(
+            with_targets(
+                options.folder, options.machines, clusters=3, addresses=addresses
+            )
+        )
+        from benchmarks.storm import Storm  # noqa: PLC0415 - needs Django set up
+
+        machines = _neighbours(instance, targets, names, addresses)
+        chosen = [
+            fault
+            for fault in OF_STORMS
+            if not options.only or fault.name in options.only
+        ]
+        possible = [
+            fault
+            for fault in chosen
+            if not all(fault.missing(machine) for machine in machines)
+        ]
+        storm = Storm(machines, possible, options.seed)
+        storm.rage(options.storm, 60 * options.minutes)
+        print(storm.table(), *storm.wrong, sep="\n", flush=True)
+        if options.keep:
+            input("Enter ends it.")
+        return int(bool(storm.wrong))
+
+
+def _addresses(number: int) -> dict[int, str]:
+    return {place: NAME.format(number=place + 1) for place in range(number)}
+
+
+def _neighbours(
+    instance: WholeInstance,
+    targets: Sequence[tuple[Target, int]],
+    names: Path | None,
+    addresses: Mapping[int, str],
+) -> list[Broken]:
+    machines = [
+        Broken(instance, target, server_id, name=addresses.get(number, ""), names=names)
+        for number, (target, server_id) in enumerate(targets)
+    ]
+    for machine in machines:
+        machine.neighbours.extend(each for each in machines if each is not machine)
+    return machines
+
+
+def _own_names(number: int) -> Path | None:
+    """A file of names that this process and what it starts see as /etc/hosts; None without root.
+
+    For that it executes itself again, in a mount namespace of its own.
+    """
+    if os.getuid() != 0:
+        return None
+    if OWN_MOUNTS not in os.environ:
+        os.environ[OWN_MOUNTS] = "1"
+        module = [sys.executable, "-m", "benchmarks.faults", *sys.argv[1:]]
+        words = ["unshare", "--mount", "--propagation", "private", *module]
+        os.execvp(words[0], words)
+    names = Path(tempfile.mkdtemp(prefix="bl-names-"), "hosts")
+    names.parent.chmod(0o755)
+    lines = [f"127.0.0.1 {name}\n" for name in _addresses(number).values()]
+    names.write_text("".join([Path("/etc/hosts").read_text(), "\n", *lines]))
+    subprocess.run(["mount", "--bind", str(names), "/etc/hosts"], check=True)
+    return names
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0] if __doc__ else ""
     )
     parser.add_argument(
-        "--only", nargs="*", help=", ".join(fault.name for fault in FAULTS)
+        "--only", nargs="*", help=", ".join(fault.name for fault in OF_STORMS)
     )
     parser.add_argument("--storm", type=int, default=0, help="as many, several at once")
     parser.add_argument("--minutes", type=float, default=20, help="of a storm, at most")
     parser.add_argument("--machines", type=int, default=3, help="of a storm")
+    parser.add_argument("--keep", action="store_true", help="wait before the end")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="a file for the rows")
     parser.add_argument(

@@ -11,8 +11,9 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from benchlab.embedded.descendants import descendants
 from benchmarks import processes
@@ -33,17 +34,32 @@ BIT_BYTES, LITTLE_BYTES, MOST_BITS = 64_000_000, 1_000_000, 500
 SECONDS_OF_TWO_LOADS = 4.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Broken:
-    """What faults are injected into."""
+    """What faults are injected into.
+
+    A storm has `neighbours`, other machines; `names` leads to them where `name` is the address of
+    this one; `twins` are further registrations of this machine, and `wrong` is what a fault itself
+    has seen that must not be.
+    """
 
     instance: WholeInstance
     target: Target
     server_id: int
+    name: str = ""
+    names: Path | None = None
+    neighbours: "list[Broken]" = field(default_factory=list)
+    twins: list[int] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def server_ids(self) -> frozenset[int]:
+        """All registrations of the machine."""
+        return frozenset((self.server_id, *self.twins))
 
     def harm(self) -> list[str]:
         """What was left on the target, or changed there."""
-        target, found = self.target, []
+        target, found = self.target, list(self.wrong)
         if left := target.leftovers():
             found.append(f"left on {target.base}: {left}")
         if not target.canary.is_as_it_was():
@@ -55,18 +71,26 @@ class Broken:
 
 # Whether it hit.
 Inject = Callable[[Broken, random.Random], bool]
+# What it breaks; two faults never break the same thing at once.
+Place = Literal["machine", "services", "queue"]
+# How a server's page may say that it cannot be reached, or stays silent.
+AWAY = frozenset(("host_unreachable", "connection_lost", "command_timeout"))
+DISK_CODES = frozenset(("disk_full", "disk_almost_full", "disk_too_small"))
 
 
 @dataclass(frozen=True)
 class Fault:
     """A fault without `codes` costs time but no run; others may fail runs with one of these.
 
-    One that `waits_itself` draws its moment from when its victim is there.
+    `blames` are the codes with which a server's page may say that it cannot be used. One that
+    `waits_itself` draws its moment from when its victim is there.
     """
 
     name: str
     inject: Inject
+    place: Place
     codes: frozenset[str] = frozenset()
+    blames: frozenset[str] = frozenset()
     waits_itself: bool = False
     mend: Callable[[Broken], None] = lambda broken: None
     missing: Callable[[Broken], str] = lambda broken: ""
@@ -126,7 +150,7 @@ def cut_connection(broken: Broken, chance: random.Random) -> bool:
     broken.target.line.cut()
     time.sleep(chance.uniform(0, 6))
     # Between two runs there may be none to cut for a moment.
-    hit = _await(lambda: broken.target.line.broken > before)
+    hit = awaited(lambda: broken.target.line.broken > before)
     broken.target.line.mend()
     return hit
 
@@ -155,9 +179,9 @@ def freeze_sshd(broken: Broken, _chance: random.Random) -> bool:
 def fill_disk(broken: Broken, chance: random.Random) -> bool:
     """Fill the disk, completely or up to 60 MB, while a run is in progress."""
     folders = broken.target.base / "runs"
-    if _await(lambda: list(folders.glob("*"))):
+    if awaited(lambda: list(folders.glob("*"))):
         time.sleep(chance.uniform(0, SECONDS_OF_WRITING))
-    is_in_progress = _await(lambda: list(folders.glob("*")))
+    is_in_progress = awaited(lambda: list(folders.glob("*")))
     return (
         _fill(broken.target.disk, chance.choice((0, 60)) * 1_000_000) and is_in_progress
     )
@@ -188,14 +212,14 @@ def empty_disk(broken: Broken) -> None:
 
 def kill_pgbench(broken: Broken, chance: random.Random) -> bool:
     """Whichever puts load on at a random moment, or the next one."""
-    _strike(broken.target.load_generators, chance)
+    strike_at(broken.target.load_generators, chance)
     killed = [processes.kill(pid) for pid in broken.target.load_generators()]
     return any(killed)
 
 
 def kill_postgres(broken: Broken, chance: random.Random) -> bool:
     """The postmaster that is measured at a random moment, or the next one."""
-    _strike(broken.target.postmaster, chance)
+    strike_at(broken.target.postmaster, chance)
     pid = broken.target.postmaster()
     return pid is not None and processes.kill(pid)
 
@@ -203,7 +227,7 @@ def kill_postgres(broken: Broken, chance: random.Random) -> bool:
 def skew_clock(broken: Broken, chance: random.Random) -> bool:
     """Let the target's clock jump by seconds, an hour or a day, forward or back."""
     broken.target.set_clock(chance.choice(CLOCK_JUMPS_SECONDS))
-    return _await(broken.target.follows_the_clock)
+    return awaited(broken.target.follows_the_clock)
 
 
 def set_clock_right(broken: Broken) -> None:
@@ -234,15 +258,24 @@ def set_shell_back(broken: Broken) -> None:
 
 
 def _with_sshd(broken: Broken, *, shell: str, startups: str) -> bool:
-    """Start sshd with them; whoever is connected must connect again. Whether somebody was."""
+    """Start sshd with them. Whether somebody was connected, who must connect again."""
+    set_option(broken, "MaxStartups", startups)
+    broken.target.sshd.shell = shell
+    return restart_sshd(broken)
+
+
+def set_option(broken: Broken, name: str, value: str) -> None:
+    """Write a line of sshd's configuration, which counts from its next start on."""
+    configuration = broken.target.sshd.folder / "sshd_config"
+    text = configuration.read_text()
+    others = re.sub(rf"(?m)^{name} .*\n", "", text)
+    configuration.write_text(f"{name} {value}\n{others}")
+
+
+def restart_sshd(broken: Broken) -> bool:
+    """Start sshd again; what runs goes on. Whether somebody was connected."""
     sshd = broken.target.sshd
     was_used = sshd.process is not None and bool(descendants(sshd.process.pid))
-    configuration = sshd.folder / "sshd_config"
-    text = configuration.read_text()
-    configuration.write_text(
-        re.sub(r"(?m)^MaxStartups .*$", f"MaxStartups {startups}", text)
-    )
-    sshd.shell = shell
     sshd.drop_connections()
     sshd.stop(connections=False)
     sshd.start()
@@ -258,18 +291,20 @@ def _needs_shells(broken: Broken) -> str:
     )
 
 
-def _strike(victim: Callable[[], object], chance: random.Random) -> None:
+def strike_at(victim: Callable[[], object], chance: random.Random) -> None:
     """Wait for a moment at which the victim is there, any within two short runs."""
-    if _await(victim):
+    if awaited(victim):
         time.sleep(chance.uniform(0, SECONDS_OF_TWO_LOADS))
-        _await(victim)
+        awaited(victim)
 
 
-def _await(victim: Callable[[], object]) -> bool:
-    """Whether it comes while a campaign goes on, within a minute."""
+def awaited(
+    victim: Callable[[], object], seconds: float = SECONDS_FOR_A_VICTIM
+) -> bool:
+    """Whether it comes while a campaign goes on, within so many seconds."""
     from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
 
-    until = time.monotonic() + SECONDS_FOR_A_VICTIM
+    until = time.monotonic() + seconds
     while not victim():
         if time.monotonic() > until or own_queue.is_over():
             return False
@@ -294,40 +329,56 @@ def _needs_faketime(broken: Broken) -> str:
 
 
 FAULTS = (
-    Fault("kill-worker", kill_worker),
-    Fault("kill-workers", kill_workers),
-    Fault("freeze-worker", freeze_worker),
-    Fault("restart-host", restart_host),
-    Fault("restart-target", restart_target),
-    Fault("cut-connection", cut_connection),
-    Fault("lose-redis", lose_redis),
-    Fault("restart-database", restart_database),
-    Fault("freeze-sshd", freeze_sshd),
+    Fault("kill-worker", kill_worker, "services"),
+    Fault("kill-workers", kill_workers, "services"),
+    Fault("freeze-worker", freeze_worker, "services"),
+    Fault("restart-host", restart_host, "services"),
+    Fault("restart-target", restart_target, "machine", blames=AWAY),
+    Fault("cut-connection", cut_connection, "machine", blames=AWAY),
+    Fault("lose-redis", lose_redis, "services"),
+    Fault("restart-database", restart_database, "services"),
+    Fault("freeze-sshd", freeze_sshd, "machine", blames=AWAY),
     Fault(
         "kill-pgbench",
         kill_pgbench,
+        "machine",
         codes=frozenset(("pgbench_interrupted",)),
         waits_itself=True,
     ),
     Fault(
         "kill-postgres",
         kill_postgres,
+        "machine",
         codes=frozenset(("postgres_stopped", "postgres_does_not_start")),
         waits_itself=True,
     ),
     Fault(
         "fill-disk",
         fill_disk,
-        codes=frozenset(("disk_full", "disk_almost_full", "disk_too_small")),
+        "machine",
+        codes=DISK_CODES,
+        blames=DISK_CODES,
         waits_itself=True,
         mend=empty_disk,
         missing=_needs_disk,
     ),
-    Fault("skew-clock", skew_clock, mend=set_clock_right, missing=_needs_faketime),
+    Fault(
+        "skew-clock",
+        skew_clock,
+        "machine",
+        mend=set_clock_right,
+        missing=_needs_faketime,
+    ),
 )
 # Of storms, which have them beside those above.
-OF_STORMS = (
-    *FAULTS,
-    Fault("other-shell", change_shell, mend=set_shell_back, missing=_needs_shells),
-    Fault("max-startups", allow_few_to_start),
+OF_SSHD = (
+    Fault(
+        "other-shell",
+        change_shell,
+        "machine",
+        blames=AWAY,
+        mend=set_shell_back,
+        missing=_needs_shells,
+    ),
+    Fault("max-startups", allow_few_to_start, "machine", blames=AWAY),
 )

@@ -1,13 +1,16 @@
 """The queue of a measurement's own instance. Import it when Django is set up for that instance."""
 
+import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
+from django.db.models.functions import Now
 
 from runs.campaigns.services import campaigns, drafts
 from runs.models import (
@@ -20,12 +23,19 @@ from runs.models import (
     Server,
 )
 from runs.queue.selectors.runs import machines_of
+from runs.queue.services import transitions
 from runs.scenarios import registry
 from runs.servers.services import host_keys, servers
+from runs.shared.errors import ServiceError
 
 T = TypeVar("T")
 
 SECONDS_BETWEEN_LOOKS, PATIENCE_SECONDS = 0.3, 120
+# Who cancels, and how often a run at work.
+STORM, AT_WORK = "storm: ", 0.6
+JUST_NOW = timedelta(seconds=3)
+# On each machine in a storm.
+LEAST_WAITING = 2
 
 
 def asked(question: Callable[[], T]) -> T:
@@ -41,14 +51,16 @@ def asked(question: Callable[[], T]) -> T:
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def register(name: str, **fields: Any) -> int:
+def register(
+    name: str, *, address: str = "127.0.0.1", must_be_ready: bool = True, **fields: Any
+) -> int:
     """Register a server whose host key is known, and inspect it; its id."""
-    server = servers.register(name=name, address="127.0.0.1", **fields)
+    server = servers.register(name=name, address=address, **fields)
     fingerprint = servers.fingerprint(server.offered_host_key)
     server = servers.inspect(
         server=host_keys.confirm(server=server, fingerprint=fingerprint)
     )
-    if server.state != Server.State.READY:
+    if must_be_ready and server.state != Server.State.READY:
         raise SystemExit(f"the target is not ready: {server.problem}")
     return server.pk
 
@@ -187,45 +199,59 @@ def times(
 
 
 # What storms measure: (scenario, levels, whether further clusters or the load are on another one).
-TOGETHER: Sequence[tuple[str, dict[str, Any], str]] = (
+ALONE: Sequence[tuple[str, dict[str, Any], str]] = (
     ("fixed-point-read", {"clients": (1,)}, ""),
+    ("fixed-point-update", {"clients": (1,)}, ""),
+    ("fixed-point-update", {"clients": (1,), "arrangement": ("quorum",)}, ""),
+)
+TOGETHER: Sequence[tuple[str, dict[str, Any], str]] = (
     (
         "fixed-point-read",
         {"clients": (2,), "arrangement": ("sync", "async")},
         "cluster_servers",
     ),
-    ("fixed-point-update", {"clients": (1,)}, ""),
     ("fixed-point-read", {"clients": (1,)}, "generators"),
-    ("fixed-point-update", {"clients": (1,), "arrangement": ("quorum",)}, ""),
 )
 
 
-def queue_together(servers: Sequence[int], number: int) -> None:
-    """Queue the next of TOGETHER on the next of these servers; four runs or more."""
-    scenario, levels, further = TOGETHER[number % len(TOGETHER)]
-    first, other = (servers[(number + place) % len(servers)] for place in range(2))
+def keep_waiting(first: int, other: int, number: int) -> None:
+    """Queue some runs on a server: alone, and together with another one, where few of them wait.
 
-    def create() -> None:
-        both = Server.objects.select_related("hardware").filter(pk__in=(first, other))
-        # One that is not ready waits until it is mended.
-        if {each.state for each in both} == {Server.State.READY}:
-            others = (
-                {further: [each for each in both if each.pk == other]}
-                if further
-                else {}
-            )
-            parameters = {"scale": 1, "duration": 3}
-            title = f"Storm {number}"
-            _create(
-                title, scenario, first, levels, parameters, 4, remeasures=0, **others
-            )
-
-    asked(create)
+    Those that need another machine wait for as long as that is held; the others do not.
+    """
+    for name, kinds in (("alone", ALONE), ("together", TOGETHER)):
+        title = f"Storm, {name}"
+        if waiting(server=first, campaign__title=title) >= LEAST_WAITING:
+            continue
+        scenario, levels, further = kinds[number % len(kinds)]
+        try:
+            asked(partial(_queue, title, scenario, levels, further, first, other))
+        except ServiceError as refused:  # what a fault has just taken from one of them
+            print(f"    not queued: {refused}", flush=True)
 
 
-def waiting() -> int:
-    """How many runs of this instance have not ended."""
-    return asked(Run.objects.exclude(state__in=Run.ENDED).count)
+def _queue(
+    title: str,
+    scenario: str,
+    levels: dict[str, Any],
+    further: str,
+    first: int,
+    other: int,
+) -> None:
+    keys = (first, other) if further else (first,)
+    both = Server.objects.select_related("hardware").filter(pk__in=keys)
+    # One that is not ready waits until it is mended.
+    if {each.state for each in both} == {Server.State.READY}:
+        others = (
+            {further: [each for each in both if each.pk == other]} if further else {}
+        )
+        parameters = {"scale": 1, "duration": 3}
+        _create(title, scenario, first, levels, parameters, 4, remeasures=0, **others)
+
+
+def waiting(**of: object) -> int:
+    """How many runs of this instance have not ended, such as those of a server."""
+    return asked(Run.objects.filter(**of).exclude(state__in=Run.ENDED).count)
 
 
 def failed() -> list[tuple[Run, Sequence[int]]]:
@@ -237,6 +263,82 @@ def failed() -> list[tuple[Run, Sequence[int]]]:
         return [(run, machines_of(run)) for run in runs]
 
     return asked(found)
+
+
+def cancel_run(chance: random.Random) -> bool:
+    """Cancel one run, mostly one at work; whether there was any."""
+
+    def cancel() -> bool:
+        waiting_runs = list(Run.objects.exclude(state__in=Run.ENDED).defer("plan"))
+        active = [run for run in waiting_runs if run.state in Run.ACTIVE]
+        candidates = active if chance.random() < AT_WORK else waiting_runs
+        if not candidates:
+            return False
+        run = chance.choice(candidates)
+        transitions.cancel(run=run, by=f"{STORM}run {run.pk}")
+        return True
+
+    return _unless_ended(cancel)
+
+
+def cancel_campaign(chance: random.Random) -> bool:
+    """Cancel one campaign that goes on; whether there was any."""
+
+    def cancel() -> bool:
+        live = list(Campaign.objects.filter(state__in=Campaign.LIVE))
+        if not live:
+            return False
+        campaign = chance.choice(live)
+        campaigns.cancel(campaign=campaign, by=f"{STORM}campaign {campaign.pk}")
+        return True
+
+    return _unless_ended(cancel)
+
+
+def _unless_ended(cancel: Callable[[], bool]) -> bool:
+    try:
+        return asked(cancel)
+    except ServiceError:
+        return False
+
+
+def name_of(server_id: int) -> str:
+    """A server's name."""
+    return asked(lambda: Server.objects.get(pk=server_id).name)
+
+
+def machine_id_of(server_id: int) -> str:
+    """The machine-id that a server has shown last."""
+    identity = asked(lambda: Server.objects.get(pk=server_id).identity)
+    return str(identity.get("machine_id", ""))
+
+
+def is_blamed(server_ids: Collection[int], codes: Collection[str]) -> bool:
+    """Whether one of these servers was just found not to be usable for one of these reasons."""
+    blamed = Server.objects.filter(
+        pk__in=server_ids, problem_code__in=codes, checked_at__gt=Now() - JUST_NOW
+    )
+    return asked(blamed.exists)
+
+
+def blamed() -> dict[int, str]:
+    """The servers that cannot be used now, each with its code."""
+    # Nobody has looked yet at one that has just been registered.
+    rows = Server.objects.exclude(state=Server.State.READY).exclude(problem_code="")
+    return asked(lambda: dict(rows.values_list("pk", "problem_code")))
+
+
+def inspect(server_ids: Collection[int]) -> None:
+    """Look at servers, as a person does who wants to know which machines they are."""
+    for server_id in server_ids:
+        server = asked(partial(Server.objects.get, pk=server_id))
+        asked(partial(servers.inspect, server=server))
+
+
+def finished() -> int:
+    """How many runs have finished here."""
+    runs = Run.objects.filter(origin="executed", state=Run.State.FINISHED)
+    return asked(runs.count)
 
 
 def is_over() -> bool:

@@ -79,20 +79,44 @@ def _read(path: str) -> bytes:
 SECONDS_BETWEEN_LOOKS = 0.3
 
 
+@dataclass(frozen=True)
+class Span:
+    """Between which two looks a load was seen, by time.monotonic(): it lasted at least so long."""
+
+    attempt: str
+    first: float
+    last: float
+
+    def overlaps(self, other: "Span") -> bool:
+        """Whether both loads were there at one moment."""
+        return self.first <= other.last and other.first <= self.last
+
+
 class Loads:
     """Each pgbench under load that has been seen below a base directory, by attempt."""
 
     def __init__(self, base: Path) -> None:
         self._base = base
         self._attempts: dict[int, str] = {}
+        self._spans: dict[int, Span] = {}
         self._lock = threading.Lock()
 
     def look(self) -> set[int]:
         """The processes that put load on right now."""
         now = {each.pid: _attempt(each, self._base) for each in running(self._base)}
+        at = time.monotonic()
         with self._lock:
             self._attempts.update(now)
+            for pid, attempt in now.items():
+                first = self._spans[pid].first if pid in self._spans else at
+                self._spans[pid] = Span(attempt, first, at)
         return set(now)
+
+    @property
+    def spans(self) -> list[Span]:
+        """When each was seen."""
+        with self._lock:
+            return list(self._spans.values())
 
     @property
     def number(self) -> int:

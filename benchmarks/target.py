@@ -1,11 +1,17 @@
-"""A target to break: an OpenSSH server behind a connection that can be cut, and a canary."""
+"""A target to break: an OpenSSH server behind a connection that can be cut, and a canary.
 
+As root it is a machine of its own to whoever logs in: sessions see a machine-id and a boot id that
+no other target has, in a mount namespace.
+"""
+
+import contextlib
 import hashlib
 import os
 import shutil
 import signal
 import subprocess
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +82,15 @@ FAKETIME = (
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
 )
 PATIENCE_FOR_LEFTOVERS = 30.0
+# Of postmaster.pid: the folder of the socket, after the port.
+SOCKET_LINE = 4
+MACHINE_ID, BOOT_ID = "/etc/machine-id", "/proc/sys/kernel/random/boot_id"
 
 
 class Target:
     """base/ is BenchLab's, canary/ is not; as root both are on a small separate disk.
+
+    twin/ is the base directory of a second registration, if there is one.
 
     As a `victim` it is behind `line`, and its clock can be set where libfaketime is found: each
     process there costs more then.
@@ -94,15 +105,22 @@ class Target:
         clusters: int,
         is_victim: bool,
     ) -> None:
-        self.account = account
+        self.account, self.bindir = account, bindir
         self.disk = folder / "disk"
         self.disk.mkdir()
         self.has_own_disk = os.getuid() == 0 and _mount(self.disk, clusters)
         account.own(self.disk)
-        self.base = self.disk / "base"
+        self.base, self.twin_base = self.disk / "base", self.disk / "twin"
         self.canary = Canary(self.disk / "canary", bindir, account)
         self.sshd = OpenSSH(_sshd(), folder / "ssh", account)
         self.clock = folder / "clock"
+        self.machine_id, self.boot_id = folder / "machine-id", folder / "boot-id"
+        self.own_machine_id = uuid.uuid4().hex
+        self.has_own_identity = (
+            account.switch and is_victim and Path(MACHINE_ID).is_file()
+        )
+        self.second_line: CutLine | None = None
+        self._mode_of_base = 0o755
         places = FAKETIME if is_victim else ()
         self.faketime = next((each for each in places if Path(each).is_file()), "")
 
@@ -114,6 +132,13 @@ class Target:
     def start(self, public_key: str) -> None:
         """Serve, and let that key in."""
         self.sshd.prepare(public_key)
+        if self.has_own_identity:
+            self.show_machine_id(self.own_machine_id)
+            self._boot()
+            self.sshd.binds = {
+                str(self.machine_id): MACHINE_ID,
+                str(self.boot_id): BOOT_ID,
+            }
         if self.faketime:
             self._follow_a_clock()
         self.sshd.start()
@@ -122,10 +147,13 @@ class Target:
     def stop(self) -> None:
         """End all of it, the processes of its sessions too."""
         self.line.close()
+        if self.second_line:
+            self.second_line.close()
         self.sshd.stop()
         self.canary.stop()
-        for process in processes.concerning(str(self.base)):
-            processes.kill(process.pid)
+        for base in self.bases:
+            for process in processes.concerning(str(base)):
+                processes.kill(process.pid)
         if self.has_own_disk:
             subprocess.run(["umount", "-l", str(self.disk)], check=True)
         if self.faketime:
@@ -139,6 +167,42 @@ class Target:
                         missing_ok=True
                     )
 
+    @property
+    def bases(self) -> tuple[Path, ...]:
+        """The base directories that it may have."""
+        return self.base, self.twin_base
+
+    def port_of_second_line(self) -> int:
+        """Another port that leads to the same sshd, for a second registration."""
+        if self.second_line is None:
+            self.second_line = CutLine(self.sshd.port)
+        return self.second_line.port
+
+    def show_machine_id(self, machine_id: str) -> None:
+        """Let sessions see this one from now on; `own_machine_id` is its own."""
+        # In place: what is mounted is the file, and not its name.
+        self.machine_id.write_text(f"{machine_id}\n")
+        self.machine_id.chmod(0o644)
+
+    def lock_base(self) -> None:
+        """Give the base directory to root, whom nobody else may follow into it."""
+        self._mode_of_base = self.base.stat().st_mode
+        os.chown(self.base, 0, 0)
+        self.base.chmod(0o700)
+
+    def unlock_base(self) -> None:
+        """Give it back as it was."""
+        self.account.own(self.base)
+        self.base.chmod(self._mode_of_base & 0o7777)
+
+    def mounted(self, *arguments: str) -> bool:
+        """Mount or unmount for its sessions alone, as root; whether that was done."""
+        if self.sshd.process is None:
+            return False
+        command = ["nsenter", "--mount", "--target", str(self.sshd.process.pid)]
+        done = subprocess.run([*command, *arguments], capture_output=True, check=False)
+        return done.returncode == 0
+
     def set_clock(self, seconds: int) -> None:
         """Let every process of later and present sessions see another time than it is."""
         draft = self.clock.with_name("clock.new")
@@ -148,20 +212,38 @@ class Target:
 
     def load_generators(self) -> set[int]:
         """The pgbench that put load on right now, by number."""
-        return {each.pid for each in processes.running(self.base)}
+        return {each.pid for base in self.bases for each in processes.running(base)}
 
     def follows_the_clock(self) -> bool:
         """Whether a process of BenchLab's here takes its time from `set_clock`."""
-        here = processes.concerning(f"{self.base}/")
+        here = self._processes()
         return any(processes.has_mapped(each.pid, self.faketime) for each in here)
 
     def postmaster(self) -> int | None:
         """The PostgreSQL that is measured, if one runs."""
-        for file in self.base.glob("clusters/*/data/postmaster.pid"):
-            first = file.read_text().partition("\n")[0]
-            if first.isdigit() and Path(f"/proc/{first}").exists():
-                return int(first)
-        return None
+        lines = self._of_postmaster()
+        return int(lines[0]) if lines else None
+
+    def connect_once(self) -> None:
+        """Let the PostgreSQL that is measured start a process, whether or not it lets us in."""
+        lines = self._of_postmaster()
+        if len(lines) > SOCKET_LINE:
+            with contextlib.suppress(psycopg.Error):
+                psycopg.connect(
+                    host=lines[SOCKET_LINE],
+                    port=lines[SOCKET_LINE - 1],
+                    dbname="postgres",
+                    user="postgres",
+                    connect_timeout=2,
+                ).close()
+
+    def _of_postmaster(self) -> list[str]:
+        for base in self.bases:
+            for file in base.glob("clusters/*/data/postmaster.pid"):
+                lines = file.read_text().splitlines()
+                if lines and lines[0].isdigit() and Path(f"/proc/{lines[0]}").exists():
+                    return lines
+        return []
 
     def stop_sshd_for(self, seconds: float) -> bool:
         """Freeze the server and the processes of its connections, but not what runs in them.
@@ -186,33 +268,51 @@ class Target:
     def restart(self, seconds_away: float) -> bool:
         """Let every process of it vanish at once, as in a restart; sshd comes back after a while.
 
-        What tells one boot from the next is the kernel's, so runs are made to remember another.
+        What tells one boot from the next is the kernel's: sessions see another one from now on, or,
+        where they see that of this machine, runs are made to remember another.
         Tells whether anything of BenchLab's was there, if only a connection.
         """
         sshd = self.sshd.process
         connections = len(descendants(sshd.pid)) if sshd else 0
         self.sshd.stop()
-        gone = [each.pid for each in processes.concerning(f"{self.base}/")]
+        gone = [each.pid for each in self._processes()]
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in gone:
                 processes.kill(pid, number)
-        for noted in self.base.glob("runs/*/boot"):
-            noted.write_text("another boot\n")
+        if self.has_own_identity:
+            self._boot()
+        else:
+            for noted in self.base.glob("runs/*/boot"):
+                noted.write_text("another boot\n")
         time.sleep(seconds_away)
         self.sshd.start()
         return bool(gone or connections > 0)
 
     def leftovers(self) -> list[str]:
-        """What stays of BenchLab's below the base directory, after some patience."""
+        """What stays of BenchLab's below its base directories, after some patience."""
         until = time.monotonic() + PATIENCE_FOR_LEFTOVERS
         while (left := self._leftovers()) and time.monotonic() < until:
             time.sleep(0.5)
         return left
 
     def _leftovers(self) -> list[str]:
-        folders = [*self.base.glob("runs/*"), *self.base.glob("clusters/*")]
-        running = processes.concerning(f"{self.base}/")
-        return [*map(str, folders), *(" ".join(each.argv)[:200] for each in running)]
+        folders = [
+            folder
+            for base in self.bases
+            for folder in (*base.glob("runs/*"), *base.glob("clusters/*"))
+        ]
+        running = [" ".join(each.argv)[:200] for each in self._processes()]
+        return [*map(str, folders), *running]
+
+    def _processes(self) -> list[processes.Process]:
+        """BenchLab's on this target."""
+        return [
+            each for base in self.bases for each in processes.concerning(f"{base}/")
+        ]
+
+    def _boot(self) -> None:
+        self.boot_id.write_text(f"{uuid.uuid4()}\n")
+        self.boot_id.chmod(0o644)
 
     def _follow_a_clock(self) -> None:
         self.set_clock(0)

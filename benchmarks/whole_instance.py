@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import django
 
@@ -33,7 +34,16 @@ PACE = {
     # What a campaign leaves is harm: no cluster stays for the next one.
     "BENCHLAB_KEPT_CLUSTERS_HOURS": "0",
 }
-OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY")
+# This process's own, which the instance does not inherit.
+OURS = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "SECRET_KEY",
+    "BENCHLAB_ENCRYPTION_KEY",
+    "BENCHLAB_DATABASE_POOL",
+)
+# Each thread here has a connection of its own.
+WITHOUT_POOL = {"BENCHLAB_DATABASE_POOL": "0"}
 
 
 class WholeInstance:
@@ -52,7 +62,7 @@ class WholeInstance:
     def start(self) -> None:
         """Start it, and let this process use its results database through Django."""
         self._launch()
-        os.environ.update(self.variables | self._pace)
+        os.environ.update(self.variables | self._pace | WITHOUT_POOL)
         os.environ["DJANGO_SETTINGS_MODULE"] = "benchlab.settings"
         django.setup()
 
@@ -116,8 +126,20 @@ class WholeInstance:
 
     def workers(self) -> list[int]:
         """The workers that run, both of them usually."""
-        found = [pid for name, pid in self.pids().items() if name.startswith("worker")]
-        return [pid for pid in found if Path(f"/proc/{pid}").exists()]
+        return list(self.workers_by_name().values())
+
+    def workers_by_name(self) -> dict[str, int]:
+        """The same with their names, which are those of their logs."""
+        return {
+            name: pid
+            for name, pid in self.pids().items()
+            if name.startswith("worker") and Path(f"/proc/{pid}").exists()
+        }
+
+    @property
+    def artifacts(self) -> Path:
+        """The folder of the raw files of runs."""
+        return Path(self.variables["BENCHLAB_VAR"], "artifacts")
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> bool:
         """Send a signal to one of its processes, if it is there; its supervisor starts it again."""
@@ -127,11 +149,17 @@ class WholeInstance:
 
 @contextmanager
 def with_targets(
-    kept: Path | None, number: int, *, clusters: int = 1, is_victim: bool = True
+    kept: Path | None,
+    number: int,
+    *,
+    clusters: int = 1,
+    is_victim: bool = True,
+    addresses: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[tuple[WholeInstance, list[tuple[Target, int]]]]:
     """An instance and its targets, each with the id of its server; all are removed afterwards.
 
-    What is no victim is reached directly, and is as fast as it can be.
+    What is no victim is reached directly, and is as fast as it can be. `addresses` are names under
+    which some are registered, by their number from 0, which must lead to 127.0.0.1.
     """
     folder = kept or Path(tempfile.mkdtemp(prefix="bl-"))
     folder.chmod(0o755)
@@ -157,6 +185,7 @@ def with_targets(
             stack.callback(target.stop)
             server_id = own_queue.register(
                 f"Target {place + 1}",
+                address=addresses.get(place, "127.0.0.1"),
                 port=target.line.port if is_victim else target.sshd.port,
                 username=target.login,
                 base_dir=str(target.base),

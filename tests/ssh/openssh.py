@@ -7,7 +7,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchlab.embedded.account import Account
@@ -30,7 +31,10 @@ MaxStartups 100
 # passwd file in which it has one; the machine itself is not touched.
 WITH_SHELL = """
 set -eu
-mount --bind "$1" /etc/passwd
+while [ "$1" != -- ]; do
+    mount --bind "$1" "$2"
+    shift 2
+done
 shift
 exec "$@"
 """
@@ -50,6 +54,8 @@ class OpenSSH:
     namespace: str = ""
     # The account's login shell.
     shell: str = "/bin/sh"
+    # Files that it and its sessions see in place of others: their paths by path (as root only).
+    binds: Mapping[str, str] = field(default_factory=dict)
 
     def prepare(self, public_key: str) -> None:
         """Make the folder, the host key and the configuration; let `public_key` in."""
@@ -96,7 +102,9 @@ class OpenSSH:
         command += ["-E", str(self.folder / "log")]
         if self.account.switch:
             Path("/run/sshd").mkdir(exist_ok=True)
-            shell = ["sh", "-c", WITH_SHELL, "sshd", str(self._passwd()), *command]
+            seen = {str(self._passwd()): "/etc/passwd", **self.binds}
+            pairs = [path for pair in seen.items() for path in pair]
+            shell = ["sh", "-c", WITH_SHELL, "sshd", *pairs, "--", *command]
             command = ["unshare", "--mount", "--propagation", "private", *shell]
         if self.namespace:
             command = ["ip", "netns", "exec", self.namespace, *command]
