@@ -170,7 +170,7 @@ FAULTS: Sequence[Fault] = (
         ("internal_error",),
     ),
     Fault(
-        "Redis loses everything, or does not answer",
+        "Redis loses everything, does not answer, or takes nothing (full, or a replica)",
         "BenchLab",
         "nothing is lost: the queue is a table; new runs start when it answers",
     ),

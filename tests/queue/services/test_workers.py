@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from datetime import timedelta
@@ -16,8 +17,14 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from django.db import connection
 from django.utils import timezone
+from kombu import Connection
+from redis import Redis
 
-from runs import background
+from benchlab.celery import app
+from benchlab.embedded.account import service_account
+from benchlab.embedded.binaries import redis_server
+from benchlab.embedded.redis import EmbeddedRedis
+from runs import background, celery_messages
 from runs.access.services import audit
 from runs.campaigns.services import campaigns
 from runs.models import Campaign, Lease, Measurement, Run, RunEvent
@@ -41,7 +48,7 @@ PACE = {"HEARTBEAT": 0.2, "HEARTBEAT_TIMEOUT": 2, "SUPERVISE": 0.3, "WATCH": 1}
 
 
 @contextmanager
-def worker(queue: str, folder: Path):
+def worker(queue: str, folder: Path, **variables: str):
     """A worker process of the test's database and Redis."""
     address = urlsplit(os.environ["DATABASE_URL"])
     environment = {
@@ -52,6 +59,7 @@ def worker(queue: str, folder: Path):
         "BENCHLAB_DATABASE_POOL": str(POOL),
         "PGAPPNAME": f"test-{queue}",
         **{f"BENCHLAB_{name}_SECONDS": str(value) for name, value in PACE.items()},
+        **variables,
     }
     argv = ("-m", "celery", "-A", "benchlab", "worker", "--queues", queue)
     argv += ("--pool", "threads", "--concurrency", "40", "--loglevel", "info")
@@ -146,6 +154,57 @@ def test_held_runs_keep_few_connections_and_no_supervision_waiting(
             process.terminate()
             process.wait(30)
     assert signs.signs() == []
+
+
+@pytest.fixture
+def own_redis():
+    """A Redis that no other test needs."""
+    account = service_account()
+    with tempfile.TemporaryDirectory(prefix="bl-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        binary = redis_server(folder, account)
+        with EmbeddedRedis(binary, folder / "redis", account=account) as server:
+            yield server
+
+
+def full(client):
+    client.config_set("maxmemory-policy", "noeviction")
+    client.config_set("maxmemory", "1")
+    return lambda: client.config_set("maxmemory", "256mb")
+
+
+def read_only(client):
+    client.replicaof("127.0.0.1", "1")
+    return lambda: client.replicaof("NO", "ONE")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("break_it", [full, read_only])
+def test_a_worker_outlives_a_redis_that_takes_nothing(own_redis, tmp_path, break_it):
+    client = Redis.from_url(own_redis.url)
+
+    def send():
+        with Connection(own_redis.url) as broker:
+            app.send_task(celery_messages.SEAL, queue="control", connection=broker)
+
+    def is_taken():
+        return not client.llen("control")
+
+    with worker("control", tmp_path, REDIS_URL=own_redis.url) as process:
+        send()
+        wait_for(is_taken)
+        process.send_signal(signal.SIGSTOP)
+        send()
+        mend = break_it(client)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(3)
+        assert process.poll() is None, (tmp_path / "control.log").read_text()[-3000:]
+        mend()
+        send()
+        wait_for(is_taken, 30)
+        assert process.poll() is None
+    client.close()
 
 
 def test_a_duty_of_control_that_fails_holds_up_no_other(monkeypatch, caplog):
