@@ -30,7 +30,13 @@ from runs.execution.steps.step_limits import (
     generous_seconds,
     guarded,
 )
-from runs.execution.steps.steps import NO_SPACE, StepResult, disk_full, peek
+from runs.execution.steps.steps import (
+    NO_SPACE,
+    StepResult,
+    disk_full,
+    not_writable,
+    peek,
+)
 from runs.execution.turns import Turns
 from runs.statements.content import LoadContent
 from runs.tools.metrics import Metric
@@ -246,10 +252,7 @@ class Bench:
         await self.reporter.command(node.address, record)
         del self.in_hand[name]
         if check and result.exit_status != 0:
-            problem = failed(result, node.base.path)
-            if isinstance(problem, ServerFault):
-                problem.server_id = node.server_id
-            raise problem
+            raise node.charged(failed(result, node.base.path))
         return result
 
     def _named(self, step: InHand) -> InHand:
@@ -489,6 +492,8 @@ def failed(result: StepResult, base_dir: str) -> TargetProblem:
         return disk_full(base_dir, output)
     if result.exit_status in NOT_A_PROGRAM:
         return missing_program(result.argv[0], output)
+    if fault := not_writable(base_dir, output):
+        return fault
     lines = "\n".join(output.strip().splitlines()[-LAST_LINES:])
     return TargetProblem(
         _("Step %(name)s ended with exit status %(exit_status)s:\n%(lines)s"),

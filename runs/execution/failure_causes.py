@@ -210,7 +210,5 @@ async def _no_space(
     for node in bench.nodes:
         free = await node.on_host(partial(free_bytes, folder=node.base.path))
         if free is not None and free < NOTHING_FREE_BYTES:
-            full = disk_full(node.base.path, problem.message)
-            full.server_id = node.server_id
-            return full
+            return node.charged(disk_full(node.base.path, problem.message))
     return None

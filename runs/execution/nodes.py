@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from runs.execution.clusters.postgres import PORT, SUPERUSER, Cluster
-from runs.execution.errors import ServerFault
+from runs.execution.errors import ServerFault, TargetProblem
 from runs.execution.plan import MAIN, ClusterPlan, RunPlan
 from runs.execution.ssh.hosts import Answer, Host
 from runs.execution.ssh.reconnecting import Line, Tell
@@ -68,6 +68,11 @@ class Node:
         except (ServerFault, LeaseLost) as fault:
             fault.server_id = fault.server_id or self.server_id
             raise
+
+    def charged(self, problem: TargetProblem) -> TargetProblem:
+        """The problem, which names the server of this machine: not that of the run is at fault."""
+        problem.server_id = self.server_id
+        return problem
 
     async def run(self, argv: Sequence[str], **more: Any) -> Answer:
         """A short, idempotent command, as `Host.run`; it leaves no record."""

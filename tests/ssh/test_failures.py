@@ -15,9 +15,11 @@ from benchlab.embedded.account import Account
 from runs.analysis.certificate import Evidence, Usage, certify
 from runs.execution import failure_causes
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER, Cluster
+from runs.execution.clusters.preparing import did_not_start
 from runs.execution.director import Director
-from runs.execution.errors import TargetProblem, TargetRestarted
+from runs.execution.errors import ServerFault, TargetProblem, TargetRestarted
 from runs.execution.steps import steps
+from runs.execution.steps.steps import StepResult
 from runs.execution.watch import Order
 from runs.scenarios import registry
 from tests.ssh.directing import (
@@ -50,6 +52,43 @@ def test_a_postgres_that_does_not_start_shows_the_end_of_its_log(
     assert "shared_buffers" in problem.message
     assert names(base_dir / "clusters") == []
     assert names(base_dir / "runs") == []
+
+
+@pytest.mark.openssh
+def test_a_step_that_cannot_write_into_its_base_directory_charges_the_server(
+    on_bench, base_dir
+):
+    def into_a_folder(bench):
+        locked = base_dir / "locked"
+        words = "mkdir -m 0 $1 && cp /etc/passwd $1/copy"
+        return bench.step("restore", ["sh", "-c", words, "copy", str(locked)])
+
+    with pytest.raises(ServerFault) as told:
+        on_bench(into_a_folder)
+    assert told.value.code == "base_dir_not_writable"
+    assert "Permission denied" in told.value.message
+    # Elsewhere it is the step's own affair.
+    with pytest.raises(TargetProblem) as told:
+        on_bench(lambda bench: bench.step("elsewhere", ["ls", "/root"]))
+    assert told.value.code == "step_failed"
+
+
+@pytest.mark.parametrize(
+    ("log", "code"),
+    [
+        (
+            'FATAL:  could not create lock file "postmaster.pid": Read-only file system',
+            "base_dir_not_writable",
+        ),
+        (
+            "FATAL:  could not open /etc/key: Permission denied",
+            "postgres_does_not_start",
+        ),
+    ],
+)
+def test_a_server_that_may_not_write_was_not_configured_wrongly(log, code):
+    result = StepResult("start", ("pg_ctl",), "", 1, 0.0, 1.0, "", "")
+    assert did_not_start(result, log, "/srv/base").code == code
 
 
 @pytest.mark.openssh

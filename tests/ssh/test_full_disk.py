@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from runs.execution import failure_causes
-from runs.execution.errors import TargetProblem
+from runs.execution.errors import ServerFault, TargetProblem
+from runs.execution.steps.step_limits import DiskGuard
+from runs.execution.steps.steps import NO_SPACE
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
 from tests.ssh.openssh import OpenSSH
 
@@ -115,6 +117,29 @@ def test_what_a_full_disk_cuts_off_is_not_told_as_missing(on_bench, base_on_smal
     found = on_bench(look_for_a_port)
     assert found.code == "disk_full"
     assert "No free port was found." in found.message
+
+
+STANDBY = 7
+
+
+def guard(bench, node):
+    return DiskGuard(node, floor_bytes=10**18, look_s=0.01).watch()
+
+
+def step(bench, node):
+    return bench.step("initdb", ["sh", "-c", f"echo {NO_SPACE} >&2; exit 1"], on=node)
+
+
+@pytest.mark.openssh
+@pytest.mark.parametrize("meet", [guard, step])
+def test_a_full_disk_is_charged_to_its_own_machine_of_several(on_bench, meet):
+    def on_a_standby(bench):
+        return meet(bench, replace(bench.database, server_id=STANDBY))
+
+    with pytest.raises(ServerFault) as told:
+        on_bench(on_a_standby)
+    assert told.value.code in {"disk_almost_full", "disk_full"}
+    assert told.value.server_id == STANDBY
 
 
 @pytest.mark.openssh

@@ -66,7 +66,7 @@ class Arrangement:
             members_there = sum(member.node is node for member in self.members)
             needed = members_there * disk_bytes + BYTES_TO_SPARE
             if members_there and free_bytes < needed:
-                raise ServerFault(
+                fault = ServerFault(
                     _(
                         "%(own)s further clusters need %(needed)s GB below %(path)s on "
                         "%(address)s; %(there)s GB are free."
@@ -81,6 +81,7 @@ class Arrangement:
                     address=node.address,
                     there=f"{free_bytes / 1e9:.1f}",
                 )
+                raise node.charged(fault)
 
     async def start(self) -> None:
         """Create and start every cluster; the run's own is already running, and has its password.
@@ -362,8 +363,9 @@ class Arrangement:
             serving=cluster,
         )
         if result.exit_status != 0:
-            problem = did_not_start(result, await bench.server_log(LAST_LINES, member))
-            raise type(problem)(
+            log = await bench.server_log(LAST_LINES, member)
+            problem = did_not_start(result, log, member.node.base.path)
+            named = type(problem)(
                 _("Cluster %(name)s on %(address)s: %(problem)s"),
                 code=problem.code,
                 remedy=problem.remedy,
@@ -371,6 +373,7 @@ class Arrangement:
                 address=member.node.address,
                 problem=problem,
             )
+            raise member.node.charged(named)
         if member.plan.origin == "initdb":
             if bench.plan.machines:
                 await listening.set_password(bench, member.node, cluster)

@@ -206,7 +206,7 @@ async def _leave(node: Node, path: str, line: bytes) -> None:
 def _not_set(node: Node, reply: Answer) -> TargetProblem:
     message = reply.stderr.decode(errors="replace").strip()[-300:]
     if NO_SPACE in message:
-        return disk_full(f"{node.directory} on {node.address}", message)
+        return node.charged(disk_full(f"{node.directory} on {node.address}", message))
     return TargetProblem(
         _(
             "On %(address)s the password for the load generators could not be set: %(said)s"

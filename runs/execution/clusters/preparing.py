@@ -15,7 +15,12 @@ from runs.execution.machine.sections import number_in
 from runs.execution.nodes import Node
 from runs.execution.procedure import Procedure
 from runs.execution.steps.step_limits import MINUTES
-from runs.execution.steps.steps import NO_SPACE, StepResult, disk_too_small
+from runs.execution.steps.steps import (
+    NO_SPACE,
+    StepResult,
+    disk_too_small,
+    not_writable,
+)
 from runs.wording import gettext_noop as _
 
 BYTES_TO_SPARE = 256 * 1024 * 1024
@@ -118,7 +123,8 @@ class Preparing:
             raise failed(result, self.base.path)
         if result.exit_status != 0:
             self.is_broken = True
-            raise did_not_start(result, await self.bench.server_log(LAST_LINES))
+            log = await self.bench.server_log(LAST_LINES)
+            raise did_not_start(result, log, self.base.path)
         self.bench.is_serving = True
 
     async def _find_cluster(self) -> bool:
@@ -240,9 +246,11 @@ async def replace_folder(node: Node, directory: str) -> None:
     )
 
 
-def did_not_start(result: StepResult, log: str) -> TargetProblem:
+def did_not_start(result: StepResult, log: str, base_dir: str) -> TargetProblem:
     """Why a server does not start: the step's output, and the last lines of its log."""
     output = log + result.stderr
+    if fault := not_writable(base_dir, output):
+        return fault
     if NO_SPACE in output:
         return ServerFault(
             _("PostgreSQL does not start: the disk is full.\n%(log)s"),

@@ -164,7 +164,7 @@ class DiskGuard:
 
 def _check_free(step_name: str, free: int | None, node: Node, floor_bytes: int) -> None:
     if free is not None and free < floor_bytes:
-        raise ServerFault(
+        fault = ServerFault(
             _(
                 "%(what)s was stopped: %(free)s MB are free below %(where)s, and %(floor)s MB "
                 "must stay free."
@@ -179,6 +179,7 @@ def _check_free(step_name: str, free: int | None, node: Node, floor_bytes: int) 
             where=f"{node.base.path} on {node.address}",
             floor=f"{floor_bytes / 1e6:.0f}",
         )
+        raise node.charged(fault)
 
 
 async def guarded(

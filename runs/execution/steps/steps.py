@@ -32,6 +32,7 @@ STDIN_CUT_OFF = 94
 DISK_FULL = 95
 # The message of every program of a target (LC_ALL=C).
 NO_SPACE = "No space left on device"
+READ_ONLY, DENIED = "Read-only file system", "Permission denied"
 _MARKER, _MARKER_OF_ERRORS = b"benchlab-step ", b"benchlab-err\n"
 # The shell's exit status for a program that a signal has ended is higher.
 ENDED_BY_SIGNAL = 128
@@ -341,6 +342,18 @@ def _cannot_write(folder: str, reply: Answer) -> TargetProblem:
     message = reply.stderr.decode(errors="replace").strip()
     if reply.exit_status == DISK_FULL:
         return disk_full(folder, message)
+    return _not_writable(folder, message)
+
+
+def not_writable(folder: str, output: str) -> ServerFault | None:
+    """The fault of a base directory that an output says cannot be written to any more."""
+    for line in output.splitlines():
+        if READ_ONLY in line or (DENIED in line and folder in line):
+            return _not_writable(folder, line.strip())
+    return None
+
+
+def _not_writable(folder: str, words: str) -> ServerFault:
     return ServerFault(
         _("Cannot write to %(folder)s: %(said)s"),
         code="base_dir_not_writable",
@@ -348,7 +361,7 @@ def _cannot_write(folder: str, reply: Answer) -> TargetProblem:
             "Make the base directory writable for the user that BenchLab logs in as."
         ),
         folder=folder,
-        said=message,
+        said=words[-500:],
     )
 
 
