@@ -491,7 +491,7 @@ def failed(result: StepResult, base_dir: str) -> TargetProblem:
     if NO_SPACE in output:
         return disk_full(base_dir, output)
     if result.exit_status in NOT_A_PROGRAM:
-        return missing_program(result.argv[0], output)
+        return missing_program(_program(result.argv), output)
     if fault := not_writable(base_dir, output):
         return fault
     lines = "\n".join(output.strip().splitlines()[-LAST_LINES:])
@@ -503,6 +503,23 @@ def failed(result: StepResult, base_dir: str) -> TargetProblem:
         exit_status=result.exit_status,
         lines=lines,
     )
+
+
+def _program(argv: Sequence[str]) -> str:
+    """What a command starts, behind `env` and what that sets."""
+    if argv[0] != "env":
+        return argv[0]
+    return next((word for word in argv[1:] if "=" not in word), argv[0])
+
+
+def require_program(result: StepResult, name: str, node: Node) -> None:
+    """Raise ServerFault `missing_program` if a program of an installation did not start in a step.
+
+    `env` and taskset, which may stand before it, end with the same exit status.
+    """
+    if result.exit_status in NOT_A_PROGRAM:
+        program = next(word for word in result.argv if word.endswith(f"/{name}"))
+        raise node.charged(missing_program(program, result.stderr))
 
 
 def missing_program(program: str, output: str) -> TargetProblem:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from runs.execution.asyncio_tasks import together
-from runs.execution.bench import LIVE_SECONDS, Bench
+from runs.execution.bench import LIVE_SECONDS, Bench, require_program
 from runs.execution.clusters import listening
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.errors import LoadsApart, TargetProblem
@@ -457,6 +457,7 @@ def _read(
 def _parsed(bench: Bench, load: Load, step: StepResult) -> pgbench.PgbenchResult:
     bench.keep(f"{load.name}.out", step.stdout)
     bench.keep(f"{load.name}.err", step.stderr)
+    require_program(step, "pgbench", load.node)
     expected = pgbench.Expected(
         duration_s=bench.parameters["duration"],
         clients=load.clients,

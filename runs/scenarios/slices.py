@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runs.execution import turns
-from runs.execution.bench import LIVE_SECONDS, Bench
+from runs.execution.bench import LIVE_SECONDS, Bench, require_program
 from runs.execution.errors import TargetProblem
 from runs.execution.machine import saturation
 from runs.execution.steps.steps import StepResult
@@ -91,6 +91,7 @@ async def _slice(
     step = await bench.load_step(name, argv, limit_s=limit_s)
     begun = bench.load_spans.get(bench.database.name, (step.started, 0.0))[0]
     bench.load_spans[bench.database.name] = (begun, step.finished)
+    require_program(step, "pgbench", bench.database)
     result = pgbench.parse(
         step.stdout, step.stderr, exit_status=step.exit_status, expected=expected
     )

@@ -213,6 +213,23 @@ def test_a_program_that_is_away_for_a_while_costs_no_run(
     assert {run.state for run in campaign.runs.all()} == {Run.State.FINISHED}
 
 
+def test_pgbench_that_goes_away_after_a_run_has_loaded_costs_no_run(updated, programs):
+    campaign = of_programs(updated, programs, 2)
+    assert next_run(updated)
+    bring_back = hidden(programs / "pgbench")
+    assert next_run(updated)
+    assert not next_run(updated)
+    updated.refresh_from_db()
+    assert (updated.state, updated.problem_code) == ("refused", "missing_program")
+    assert updated.needs["program"] == str(programs / "pgbench")
+    states = Counter(campaign.runs.values_list("state", flat=True))
+    assert states.keys() == {Run.State.FINISHED, Run.State.QUEUED}
+    assert states[Run.State.FINISHED] == 1
+    bring_back()
+    look_again(updated)
+    assert updated.state == "ready"
+
+
 def test_runs_fail_once_checks_have_waited_for_an_hour_and_others_go_on(
     updated, programs
 ):
