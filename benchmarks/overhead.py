@@ -9,19 +9,23 @@ the scenario's own steps was at work (`OWN_STEPS`, from the commands' `started_a
 `finished_at`; parallel steps count once). All the rest is counted as BenchLab's: the connection,
 folders, probing, monitors, collecting, storing, cleaning, and every write to the results database
 in between. The gap is the time between the end of a run and the next one's claim. Prints each run,
-medians, least and most.
+medians, least and most; what the workers took of the processors for each, with all that they
+started; and how many runs have which certificate.
 """
 
 import argparse
 import os
 import statistics
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
-from benchmarks.whole_instance import with_targets
+from benchmarks.whole_instance import WholeInstance, with_targets
 
 # Steps that anybody who measures by hand would take as well.
 OWN_STEPS = frozenset(
@@ -72,9 +76,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--duration", type=int, default=2, help="seconds")
     options = parser.parse_args()
-    with with_targets(None, 1, is_victim=False) as (_instance, [(_target, server_id)]):
-        runs = _executed(server_id, options)
-    print(f"load: {os.getloadavg()}")
+    with with_targets(None, 1, is_victim=False) as (instance, [(_target, server_id)]):
+        print(f"load before: {os.getloadavg()}")
+        before = _worker_seconds(instance)
+        runs, certificates = _executed(server_id, options)
+        worker_seconds = (_worker_seconds(instance) - before) / len(runs)
+    print(f"load after: {os.getloadavg()}")
     for number, run in enumerate(runs, 1):
         print(
             f"run {number}: {run.seconds:.2f} s, of them {run.added:.2f} s beyond its own steps"
@@ -84,14 +91,33 @@ def main() -> None:
     ]
     print(f"added to a run: {_told([run.added for run in runs])}")
     print(f"from an end to the next claim: {_told(gaps)}")
+    print(f"processor time of the workers for a run: {worker_seconds:.2f} s")
+    for certificate, number in certificates.most_common():
+        print(f"{number} runs: {certificate}")
 
 
-def _executed(server_id: int, options: argparse.Namespace) -> list[Timed]:
-    """The runs of one campaign, in the order in which they were executed."""
+def _worker_seconds(instance: WholeInstance) -> float:
+    """What its workers, and the processes that they waited for, took until now."""
+    ticks = 0
+    for pid in instance.workers():
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _executed(
+    server_id: int, options: argparse.Namespace
+) -> tuple[list[Timed], Counter[str]]:
+    """The runs of one campaign in the order of execution, and how many have which certificate."""
     from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
+    from runs.models import Run  # noqa: PLC0415
 
     campaign = own_queue.queue(
-        "Overhead", server_id, repeats=options.runs, duration=options.duration
+        "Overhead",
+        server_id,
+        repeats=options.runs,
+        duration=options.duration,
+        remeasures=0,
     )
     until = time.monotonic() + PATIENCE_SECONDS + options.runs * (options.duration + 20)
     while not own_queue.is_over() and time.monotonic() < until:
@@ -99,7 +125,19 @@ def _executed(server_id: int, options: argparse.Namespace) -> list[Timed]:
     runs = [Timed(*times) for times in own_queue.times(campaign)]
     if len(runs) != options.runs:
         raise SystemExit(f"{len(runs)} runs of {options.runs} have finished")
-    return sorted(runs, key=lambda run: run.claimed)
+    certificates = Counter(
+        " ".join([run.validity, *_doubts(run.certificate)])
+        for run in Run.objects.filter(campaign=campaign)
+    )
+    return sorted(runs, key=lambda run: run.claimed), certificates
+
+
+def _doubts(certificate: Mapping[str, Any]) -> list[str]:
+    """What a certificate says against its run."""
+    findings = certificate.get("findings", ())
+    return sorted(
+        {finding["code"] for finding in findings if finding["weight"] != "remark"}
+    )
 
 
 def _told(seconds: Sequence[float]) -> str:

@@ -66,9 +66,15 @@ def register(
 
 
 def queue(
-    title: str, server_id: int, *, repeats: int, duration: int = 2, rate: int = 0
+    title: str,
+    server_id: int,
+    *,
+    repeats: int,
+    duration: int = 2,
+    rate: int = 0,
+    remeasures: int = 1,
 ) -> int:
-    """Queue short runs of one client; the campaign's id.
+    """Queue short runs of one client; the campaign's id. Doubtful ones are measured again so often.
 
     With a rate (transactions a second) the load leaves the processors to others.
     """
@@ -81,7 +87,15 @@ def queue(
     else:
         parameters |= {"scale": 1}
     return asked(
-        lambda: _create(title, scenario, server_id, levels, parameters, repeats)
+        lambda: _create(
+            title,
+            scenario,
+            server_id,
+            levels,
+            parameters,
+            repeats,
+            remeasures=remeasures,
+        )
     ).pk
 
 
@@ -181,7 +195,7 @@ def times(
     """
     found = []
     for run in Run.objects.filter(
-        campaign_id=campaign_id, state=Run.State.FINISHED, attempt=1
+        campaign_id=campaign_id, state__in=Run.WITH_RESULT, attempt=1
     ):
         claimed = run.events.filter(code="claimed").values_list("at", flat=True)
         finished_at = run.events.get(to_state=Run.State.FINISHED).at
