@@ -15,7 +15,8 @@ REVIEWED = {
     "Of %(count)d of %(number)d steps between versions it is undecided whether they are as large "
     "as published; measured here by published: %(steps)s.": "undecided",
     "A point leads to the campaign that measured it; a hollow one may be as fast as the base. "
-    "Lines that are not connected have separate bases.": "may be",
+    "Compare only points on one line: lines that are not connected have bases of "
+    "their own.": "may be",
     "%(head)s and %(base)s are the same, %(size)s.": "the verdict same",
     "%(head)s and %(base)s are the same, %(size)s": "the verdict same",
     "%(head)s and %(base)s are the same in both conditions, %(size)s.": "the verdict same",
