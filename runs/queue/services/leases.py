@@ -520,6 +520,8 @@ def _first_of_each_campaign(server_ids: Sequence[int]) -> QuerySet[Run]:
     they never hide a run of another campaign that can start.
     """
     first_runs = [key for (key,) in queries.rows(_FIRST_RUNS, [list(server_ids)])]
+    if not first_runs:
+        return Run.objects.none()
     lost_first = Case(
         When(state=Run.State.LOST, then=Value(0)),
         default=Value(1),
