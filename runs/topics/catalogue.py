@@ -121,7 +121,8 @@ TOPICS = (
             "vondra-2024-cached",
             "vondra-2024-uncached",
         ),
-        words="parallel worker analytical create index",
+        words="parallel worker analytical create index max_parallel_workers_per_gather "
+        "max_parallel_workers max_parallel_maintenance_workers parallel_leader_participation",
         detail=_(
             "Not cached they take 290.8 s instead of 351.2 s. Not each query gains: TPC-DS query "
             "11 takes 9167.4 s with workers in version 10 and 8105.3 s without (server 2), less "
@@ -220,7 +221,8 @@ TOPICS = (
         ),
         ("long-run-stability",),
         ("stability-8-3-hot", "stability-8-3-delay", "stability-8-4"),
-        words="hours stability vacuum bloat",
+        words="hours stability vacuum bloat autovacuum autovacuum_vacuum_cost_delay "
+        "vacuum_cost_delay",
     ),
     Topic(
         "where-time-goes",

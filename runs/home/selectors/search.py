@@ -45,7 +45,7 @@ from runs.published import search_words
 from runs.servers.selectors import hardware
 from runs.shared.formats import translated
 from runs.shared.words import MOST_WORDS, of_configurations, of_hardware, saying
-from runs.topics.catalogue import Topic
+from runs.topics.catalogue import TOPICS, Topic
 from runs.topics.selectors import topics
 from runs.topics.selectors.topics import Card
 from runs.workloads.selectors import scenarios
@@ -73,9 +73,9 @@ def _words(text: str) -> frozenset[str]:
 
 # Words of questions that say nothing of what is asked.
 EMPTY_WORDS = _words(
-    "a an and any are at be been by can did do does for from has have how i in into is it its may "
-    "me much my of on or our than that the their them there these this to us was we were what when "
-    "where which who why will with would you"
+    "a an and any anybody anyone are at be been by can did do does ever for from has have how i in "
+    "into is it its may me measured much my of on or our than that the their them there these this "
+    "to us was we were what when where which who why will with would you"
 )
 # When it was says nothing of which page tells it.
 TIMES = _words(
@@ -360,16 +360,17 @@ def _asked(words: str) -> set[str]:
 
 
 def unmeasured_setting(words: str, *, to: Reader) -> str:
-    """The setting that the words are, if no campaign compares values of it; else nothing.
+    """The setting that the words are, if nothing here has it as its question; else nothing.
 
-    What is found then has it among its settings, and says nothing about it. Two queries for a
+    What is found then has it among its settings, and says nothing about it. A few queries for a
     setting, none for other words.
     """
-    name = "_".join(words.lower().split())
+    telling = words.lower().replace("?", " ").split()
+    name = "_".join(word for word in telling if word not in EMPTY_WORDS)
     if name not in {known.lower() for known in catalogue.all_names()}:
         return ""
     campaigns = projects.visible(Campaign.objects.order_by(), to=to)
-    if campaigns.filter(factors__has_key=name).exists():
+    if campaigns.filter(factors__has_key=name).exists() or _is_told(name, to):
         return ""
     values_of_campaigns = (
         CampaignConfiguration.objects.filter(campaign__in=campaigns)
@@ -379,6 +380,19 @@ def unmeasured_setting(words: str, *, to: Reader) -> str:
     )
     values = Counter(campaign for campaign, _value in values_of_campaigns)
     return "" if any(number > 1 for number in values.values()) else name
+
+
+def _is_told(setting: str, to: Reader) -> bool:
+    """Whether a topic, a title, a question or a conclusion names it, and not a configuration
+    alone.
+    """
+    word = Word(setting)
+    if any(_of_topic(topic).weight(word) for topic in TOPICS):
+        return True
+    if saying(Source.objects.order_by(), setting, "title", "summary").exists():
+        return True
+    said = _said(_find_all(setting, [word], to))
+    return any(campaign.weight(word) > ELSEWHERE for campaign in said.values())
 
 
 def unmeasured_versions(words: str, *, to: Reader) -> list[str]:

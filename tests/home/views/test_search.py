@@ -207,7 +207,17 @@ def test_of_a_setting_that_nobody_varies_that_is_said(client, whole_archive):
     page = found(client, "wal_compression")
     assert sentence in page
     assert "/campaigns/katz-2024-dbpedia-r7gd/" in page
-    for words in ("io_method", "shared_buffers", "wal", "wal_compression zstd"):
+    assert sentence in found(client, "Has anybody measured wal_compression?")
+    for words in (
+        "io_method",
+        "shared_buffers",
+        "wal",
+        "wal_compression zstd",
+        "data_checksums",
+        "parallel_leader_participation",
+        "max_parallel_workers_per_gather",
+        "autovacuum_vacuum_cost_delay",
+    ):
         assert "Nobody has compared values" not in found(client, words), words
     answer = client.get("/api/v1/search/", {"q": "wal_compression"}).json()
     assert answer["unmeasured"] == "wal_compression"
@@ -227,7 +237,7 @@ def test_of_a_setting_that_nobody_varies_that_is_said(client, whole_archive):
         ("30 years", "9.2"),
     ],
 )
-def test_years_are_versions(client, words, base):
+def test_years_are_versions(client, whole_archive, words, base):
     assert f'href="/versions/?from={base}&amp;to=18"' in found(client, words)
 
 
