@@ -229,8 +229,8 @@ TOPICS = (
         _("Where the time goes"),
         _("Why did updates get slower in version 10?"),
         _(
-            "Updates wait for futex in version 10, where 9.6 waited for semop: POSIX semaphores "
-            "took the place of System V's"
+            "Updates wait for futex in version 10, where 9.6 waited for semop: POSIX semaphores, "
+            "the likely cause, which nobody has tried without"
         ),
         ("profile",),
         ("wg1-2017-semaphore-stacks", "wg1-2017-strace-counts"),

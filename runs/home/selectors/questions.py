@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.access.selectors import permissions
 from runs.compare.selectors.describe import verdict_words
+from runs.tools import registry
 
 
 @dataclass(frozen=True)
@@ -247,6 +248,10 @@ def _of_verdicts() -> list[SiteQuestion]:
     ]
 
 
+def _tool_titles() -> list[str]:
+    return [adapter.title for adapter in registry.every()]
+
+
 def _of_measuring() -> list[SiteQuestion]:
     return [
         _question(
@@ -336,9 +341,12 @@ def _of_measuring() -> list[SiteQuestion]:
                     "By hand: paste what pgbench or another tool printed; it is recognised. "
                     "From a script or CI: one line of benchlab-upload, with a token."
                 ),
+                _("It reads what these print: %(tools)s; or JSON of your own.")
+                % {"tools": ", ".join(_tool_titles())},
                 _("Both need an account that may upload; a maintainer invites you."),
             ],
-            "upload uploads results own result send import token ci account アップロード",
+            "upload uploads results own result send import token ci account format formats tool "
+            "tools json アップロード",
             Link(_("Upload"), "upload-new", acts=True),
             Link(_("API tokens"), "token-list"),
         ),
