@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.access.selectors import permissions
 from runs.compare.selectors.describe import verdict_words
-from runs.tools import registry
+from runs.shared import reading
 
 
 @dataclass(frozen=True)
@@ -248,10 +248,6 @@ def _of_verdicts() -> list[SiteQuestion]:
     ]
 
 
-def _tool_titles() -> list[str]:
-    return [adapter.title for adapter in registry.every()]
-
-
 def _of_measuring() -> list[SiteQuestion]:
     return [
         _question(
@@ -342,7 +338,7 @@ def _of_measuring() -> list[SiteQuestion]:
                     "From a script or CI: one line of benchlab-upload, with a token."
                 ),
                 _("It reads what these print: %(tools)s; or JSON of your own.")
-                % {"tools": ", ".join(_tool_titles())},
+                % {"tools": ", ".join(reading.tools().values())},
                 _("Both need an account that may upload; a maintainer invites you."),
             ],
             "upload uploads results own result send import token ci account format formats tool "
