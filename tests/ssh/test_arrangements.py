@@ -9,12 +9,12 @@ import pytest
 
 from runs.execution.clusters import standbys
 from runs.execution.clusters.further_clusters import Arrangement
-from runs.execution.errors import TargetProblem
+from runs.execution.errors import Detached, TargetProblem
 from runs.execution.plan import RunPlan
 from runs.scenarios import arrangements, pooler
 from runs.scenarios.fixed_point_update import FixedPointUpdate
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left
-from tests.ssh.directing import execute
+from tests.ssh.directing import execute, watched
 
 pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
@@ -70,6 +70,22 @@ def test_a_commit_before_the_load_waits_for_no_standby_that_is_gone(
     with pytest.raises(TargetProblem) as caught:
         execute(director)
     assert caught.value.code == "standby_gone"
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_standbys_that_a_lost_worker_has_stopped_are_not_gone(direct, plan, base_dir):
+    replicated = within(plan, "sync")
+    director = direct(replicated)
+    stopped = base_dir / "runs/7-1/steps/stop"
+
+    def lost_while_collecting():
+        while True:
+            yield "detach" if stopped.exists() else "go_on"
+
+    with pytest.raises(Detached):
+        watched(director, lost_while_collecting(), interval_s=0.02)
+    found = execute(direct(replicated, taken_over=True))
+    assert found.measurements["tps"] > 0
     assert nothing_is_left(base_dir) == NOTHING
 
 

@@ -175,6 +175,24 @@ class Arrangement:
         return [member for member in self.members if member.plan.origin == "standby"]
 
     async def _look(self, silent: dict[str, int]) -> None:
+        try:
+            await self._look_at_each(silent)
+        except TargetProblem:
+            if not await self._were_stopped():
+                raise
+
+    async def _were_stopped(self) -> bool:
+        """Whether the run itself has stopped them after its load: it has lost that worker since."""
+        member = self.members[-1]
+        begun = f"{member.node.steps_directory}/stop-{member.name}"
+        try:
+            async with asyncio.timeout(SECONDS_TO_ANSWER):
+                answer = await self.bench.run("test", "-e", begun, on=member.node)
+        except (*OUT_OF_REACH, TimeoutError):
+            return False
+        return answer.exit_status == 0
+
+    async def _look_at_each(self, silent: dict[str, int]) -> None:
         names = [member.name for member in self.standbys]
         for name in await standbys.missing(self.bench, names) if names else ():
             raise await self.gone(self.bench.members[name])
