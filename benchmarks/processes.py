@@ -97,8 +97,8 @@ class Loads:
 
     def __init__(self, base: Path) -> None:
         self._base = base
-        self._attempts: dict[int, str] = {}
-        self._spans: dict[int, Span] = {}
+        # By number and attempt: the kernel gives numbers again, after minutes on a busy machine.
+        self._spans: dict[tuple[int, str], Span] = {}
         self._lock = threading.Lock()
 
     def look(self) -> set[int]:
@@ -106,10 +106,9 @@ class Loads:
         now = {each.pid: _attempt(each, self._base) for each in running(self._base)}
         at = time.monotonic()
         with self._lock:
-            self._attempts.update(now)
-            for pid, attempt in now.items():
-                first = self._spans[pid].first if pid in self._spans else at
-                self._spans[pid] = Span(attempt, first, at)
+            for key in now.items():
+                first = self._spans[key].first if key in self._spans else at
+                self._spans[key] = Span(key[1], first, at)
         return set(now)
 
     @property
@@ -121,13 +120,13 @@ class Loads:
     @property
     def number(self) -> int:
         """How many there have been."""
-        return len(self._attempts)
+        return len(self._spans)
 
     @property
     def by_attempt(self) -> dict[str, int]:
         """How many there have been of each attempt, which is named RUN-ATTEMPT."""
         with self._lock:
-            return dict(Counter(self._attempts.values()))
+            return dict(Counter(span.attempt for span in self._spans.values()))
 
     @property
     def doubled(self) -> list[str]:
