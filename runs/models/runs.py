@@ -313,6 +313,12 @@ class Run(models.Model):
                 "server", Q(server__isnull=False), name="server", in_campaign=True
             ),
             *_listed("hardware", Q(hardware__isnull=False), name="hardware"),
+            # The last certificates of a server, behind whatever waits for it.
+            *_listed(
+                "server",
+                Q(origin="executed", state__in=["finished", "withdrawn"]),
+                name="ended_here",
+            ),
             models.Index(
                 fields=["private_project", "hardware", "-id"],
                 condition=Q(private_project__isnull=False, hardware__isnull=False),

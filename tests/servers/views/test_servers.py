@@ -4,6 +4,8 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.models import (
@@ -14,6 +16,7 @@ from runs.models import (
     ServerCheck,
     Topology,
 )
+from runs.servers.selectors import fitness
 from runs.servers.selectors import servers as server_selectors
 from runs.servers.services import servers, ssh_keys
 from runs.servers.views.servers import load_figure
@@ -423,3 +426,21 @@ def test_the_word_for_a_server_is_the_same_on_every_page(
         ]
         assert word in badges, path
         assert word == "ready" or "ready" not in badges, path
+
+
+def test_last_certificates_are_found_behind_whatever_waits(ready_server):
+    done = factories.campaign(on=ready_server, factors={"version": ["16.14"]})
+    factories.finish_all(done)
+    factories.campaign(
+        "queue", on=ready_server, factors={"version": ["16.14"]}, repeats=600
+    )
+    with CaptureQueriesContext(connection) as asked:
+        fitness.of_servers([ready_server])
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE runs_run")
+        # As in a table that is too large to be read whole.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {asked[0]['sql']}")
+        [[plan]] = cursor.fetchall()
+    # An index that has nothing of what waits.
+    assert "run_public_by_ended_here" in str(plan)
