@@ -18,7 +18,7 @@ import os
 import statistics
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -125,14 +125,16 @@ def _executed(
     runs = [Timed(*times) for times in own_queue.times(campaign)]
     if len(runs) != options.runs:
         raise SystemExit(f"{len(runs)} runs of {options.runs} have finished")
-    certificates = Counter(
-        " ".join([run.validity, *_doubts(run.certificate)])
-        for run in Run.objects.filter(campaign=campaign)
-    )
-    return sorted(runs, key=lambda run: run.claimed), certificates
+    runs_of_campaign = Run.objects.filter(campaign=campaign)
+    return sorted(runs, key=lambda run: run.claimed), counted(runs_of_campaign)
 
 
-def _doubts(certificate: Mapping[str, Any]) -> list[str]:
+def counted(runs: Iterable[Any]) -> Counter[str]:
+    """How many of these runs have which certificate."""
+    return Counter(" ".join([run.validity, *doubts(run.certificate)]) for run in runs)
+
+
+def doubts(certificate: Mapping[str, Any]) -> list[str]:
     """What a certificate says against its run."""
     findings = certificate.get("findings", ())
     return sorted(

@@ -78,7 +78,8 @@ def queue(
 
     With a rate (transactions a second) the load leaves the processors to others.
     """
-    scenario, levels = "fixed-point-read", {"clients": (1,)}
+    scenario = "fixed-point-read"
+    levels: dict[str, Any] = {"clients": (1,)}
     parameters = {"duration": duration}
     if rate:
         scenario, parameters = "pgbench", parameters | {"rate": rate}
