@@ -100,20 +100,22 @@ def standing(*, loaded: set[int]) -> list[Reservation]:
     ]
 
 
+_STATES = {"queued": Run.State.QUEUED.value, "lost": Run.State.LOST.value}
+
 # Mostly none: as a query set it took a tenth of what a claim takes of the worker's processor.
 _PASSED_OVER_FOR_LONG = """
 SELECT run.id FROM runs_run run JOIN runs_campaign campaign ON campaign.id = run.campaign_id
-WHERE run.state = 'queued' AND campaign.paused_at IS NULL
-    AND EXISTS (SELECT FROM runs_runevent note WHERE note.code = %s
+WHERE run.state = %(queued)s AND campaign.paused_at IS NULL
+    AND EXISTS (SELECT FROM runs_runevent note WHERE note.code = %(code)s
         AND note.run_id = run.id AND note.attempt = run.attempt)
     AND EXISTS (SELECT FROM runs_runevent note JOIN runs_run noted ON noted.id = note.run_id
-        WHERE note.code = %s AND noted.campaign_id = run.campaign_id
-            AND note.at < statement_timestamp() - %s)
+        WHERE note.code = %(code)s AND noted.campaign_id = run.campaign_id
+            AND note.at < statement_timestamp() - %(patience)s)
 """
 
 
 def _passed_over_for_long() -> Sequence[Run]:
-    values = [PASSED_OVER, PASSED_OVER, PATIENCE]
+    values = {"code": PASSED_OVER, "patience": PATIENCE, **_STATES}
     keys = [key for (key,) in queries.rows(_PASSED_OVER_FOR_LONG, values)]
     if not keys:
         return []
@@ -497,15 +499,15 @@ def _next_run(lease: Lease, unreached: set[int]) -> tuple[Run, list[Lease]] | No
 _FIRST_RUNS = """
 WITH RECURSIVE first_runs AS (
     SELECT server.id AS server_id, first_run.campaign_id, first_run.id
-    FROM unnest(%s::bigint[]) AS server (id), LATERAL (
+    FROM unnest(%(servers)s::bigint[]) AS server (id), LATERAL (
         SELECT campaign_id, id FROM runs_run
-        WHERE runs_run.server_id = server.id AND state IN ('queued', 'lost')
+        WHERE runs_run.server_id = server.id AND state IN (%(queued)s, %(lost)s)
         ORDER BY campaign_id, state, id LIMIT 1) AS first_run
     UNION ALL
     SELECT last.server_id, next_run.campaign_id, next_run.id
     FROM first_runs AS last, LATERAL (
         SELECT campaign_id, id FROM runs_run
-        WHERE runs_run.server_id = last.server_id AND state IN ('queued', 'lost')
+        WHERE runs_run.server_id = last.server_id AND state IN (%(queued)s, %(lost)s)
             AND campaign_id > last.campaign_id
         ORDER BY campaign_id, state, id LIMIT 1) AS next_run
 )
@@ -519,7 +521,8 @@ def _first_of_each_campaign(server_ids: Sequence[int]) -> QuerySet[Run]:
     If that cannot start, neither can the rest of its campaign there, so, however many runs wait,
     they never hide a run of another campaign that can start.
     """
-    first_runs = [key for (key,) in queries.rows(_FIRST_RUNS, [list(server_ids)])]
+    values = {"servers": list(server_ids), **_STATES}
+    first_runs = [key for (key,) in queries.rows(_FIRST_RUNS, values)]
     if not first_runs:
         return Run.objects.none()
     lost_first = Case(

@@ -77,7 +77,7 @@ def test_a_claim_reads_a_run_of_each_campaign_however_many_wait():
             cursor.execute("SET LOCAL enable_seqscan = off")
             cursor.execute(
                 f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {leases._FIRST_RUNS}",
-                [[server.pk]],
+                {"servers": [server.pk], **leases._STATES},
             )
             [[[answer]]] = cursor.fetchall()
         plan = answer["Plan"]
