@@ -1,9 +1,20 @@
-"""Whether a campaign has regressions that nobody has decided about."""
+"""Which changes hold now, and whether a campaign has regressions that nobody has decided about."""
+
+from collections.abc import Hashable, Iterable
 
 from runs.models import Campaign, Change
 
 # A campaign of years has hundreds; a badge looks at the newest.
 MOST_CHANGES = 20
+
+
+def of_now(changes: Iterable[Change]) -> set[int]:
+    """The keys of the changes after which their series has not changed again."""
+    newest_of: dict[Hashable, int] = {}
+    for change in changes:
+        series = (change.campaign_id, change.cell.series_key, change.metric_id)
+        newest_of[series] = max(change.pk, newest_of.get(series, 0))
+    return set(newest_of.values())
 
 
 def open_regressions(campaign: Campaign) -> int:
@@ -15,13 +26,12 @@ def open_regressions(campaign: Campaign) -> int:
     standing_ones = Change.objects.filter(
         campaign=campaign, kind__in=[Change.Kind.STEP, Change.Kind.ALARM]
     ).exclude(decision__in=Change.GONE)
-    newest_of_each: dict[tuple[str, int], Change] = {}
-    for change in standing_ones.select_related("metric", "cell").order_by("-pk")[
-        :MOST_CHANGES
-    ]:
-        series = (change.cell.series_key, change.metric_id)
-        newest_of_each.setdefault(series, change)
+    newest = standing_ones.select_related("metric", "cell").order_by("-pk")
+    changes = list(newest[:MOST_CHANGES])
+    present = of_now(changes)
     return sum(
-        change.decision == Change.Decision.OPEN and change.verdict == "slower"
-        for change in newest_of_each.values()
+        change.pk in present
+        and change.decision == Change.Decision.OPEN
+        and change.verdict == "slower"
+        for change in changes
     )

@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
 from runs.analysis.inference.verdicts import Direction
+from runs.cells.selectors import regressions
 from runs.cells.selectors.metrics import metric_label
 from runs.compare.selectors.describe import series_labels
 from runs.compare.selectors.describe.in_turn import in_turn
@@ -402,21 +403,12 @@ def _interest(change: Change) -> tuple[int, float]:
     return place_of(change.verdict), -size_of(change)
 
 
-def of_now(changes: Iterable[Change]) -> set[int]:
-    """The keys of the changes after which their series has not changed again."""
-    newest_of: dict[Hashable, int] = {}
-    for change in changes:
-        series = (change.campaign_id, change.cell.series_key, change.metric_id)
-        newest_of[series] = max(change.pk, newest_of.get(series, 0))
-    return set(newest_of.values())
-
-
 def by_interest(causes_found: Iterable[Cause]) -> list[Cause]:
     """What holds now comes before what a later change has overtaken, worse before better, then the
     newest.
     """
     listed = list(causes_found)
-    present = of_now(change for cause in listed for change in cause.changes)
+    present = regressions.of_now(change for cause in listed for change in cause.changes)
 
     def interest(cause: Cause) -> tuple[int, int]:
         places = [
