@@ -91,13 +91,12 @@ def _also(request: HttpRequest, asked: "Question") -> list[tuple[str, str]]:
 
     Each as its sentence and the query that leads to it.
     """
-    others = [
-        replace(asked, used=lines.used(theme, to=request.user), clients=None)
-        for theme in THEMES
-        if theme != asked.used.theme
-    ]
-    if asked.clients is not None:
-        others.insert(0, replace(asked, clients=None))
+    others = [] if asked.clients is None else [replace(asked, clients=None)]
+    for theme in THEMES:
+        if theme != asked.used.theme:
+            used = lines.used(theme, to=request.user)
+            version = caching.versions(used.campaigns).results
+            others.append(replace(asked, used=used, version=version, clients=None))
     return [(_sentence(other), other.query) for other in others]
 
 
@@ -110,9 +109,8 @@ def _sentence(asked: "Question") -> str:
         theme = asked.used.theme
         return version_answers.answer(line, theme, base=old, head=new).sentence
 
-    version = caching.versions(asked.used.campaigns).results
     key = ("version sentence", asked.used, asked.clients, old, new)
-    return caching.answer(key, version, make)
+    return caching.answer(key, asked.version, make)
 
 
 @dataclass(frozen=True)
