@@ -28,6 +28,7 @@ from runs.cells.selectors import versions
 from runs.compare.selectors.address import candidates
 from runs.configurations.selectors import configurations
 from runs.home.selectors import questions
+from runs.home.selectors.questions import SiteQuestion
 from runs.models import (
     Campaign,
     CampaignConfiguration,
@@ -90,14 +91,9 @@ PLACE = re.compile(
     r"(?i)\b(?:table|section|chapter|figure|fig)\.?\s+(?=\d+(?:\.\d+)+\b)|[表図第](?=\d)"
 )
 # "over ten years", "in the last 5 years", "a decade"
-NUMBERS = {
-    "two": 2,
-    "three": 3,
-    "five": 5,
-    "ten": 10,
-    "decade": 10,
-}
-YEARS = re.compile(rf"(?i)\b([1-9]\d?|{'|'.join(NUMBERS)})(?:\s+years\b|(?<=decade)\b)")
+NUMBERS = {"two": 2, "three": 3, "five": 5, "ten": 10}
+YEARS = re.compile(rf"(?i)\b(?:([1-9]\d?|{'|'.join(NUMBERS)})\s+years|decade)\b")
+DECADE = "10"
 CLIENTS = re.compile(r"(?i)\b([1-9]\d{0,3})\s+clients?\b")
 WRITING = _words(
     "update updates updating write writes writing written insert inserts 更新"
@@ -246,17 +242,24 @@ def everywhere(words: str, *, to: Reader, kind: str = "", skip: int = 0) -> list
     """
     if not words.strip():
         return []
+    near_questions = questions.matching(_asked(words))
     groups = [
         group
-        for group in _groups(words, to, kind, skip)
+        for group in _groups(words, near_questions, to, kind, skip)
         if group.rows and (not kind or group.kind == kind)
     ]
     upgrades = _upgrade(words, to) if kind in {"", "page"} else []
     whole_line = [Group("page", upgrades, len(upgrades))] if upgrades else []
-    return [*whole_line, *(groups or _nearest(words, to, skip))]
+    return [*whole_line, *(groups or _nearest(words, near_questions, to, skip))]
 
 
-def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
+def _groups(
+    words: str,
+    near_questions: Sequence[SiteQuestion],
+    to: Reader,
+    kind: str,
+    skip: int,
+) -> Iterable[Group]:
     def group(name: str, rows_found: QuerySet[Any]) -> Group:
         after = skip if kind == name else 0
         return Group(
@@ -276,7 +279,7 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     pages = [page for page in PAGES if asked and asked <= page.words]
     yield Group("page", pages, len(pages))
     site_questions = [
-        question for question in questions.matching(asked) if asked <= question.words
+        question for question in near_questions if asked <= question.words
     ]
     yield Group("question", site_questions, len(site_questions))
     cards = _topics(words)
@@ -302,11 +305,12 @@ def _groups(words: str, to: Reader, kind: str, skip: int) -> Iterable[Group]:
     yield group("workload", saying(workloads, words, "slug", "name"))
 
 
-def _nearest(words: str, to: Reader, skip: int) -> list[Group]:
+def _nearest(
+    words: str, near_questions: list[SiteQuestion], to: Reader, skip: int
+) -> list[Group]:
     """What has some of the words: questions about this site, a topic, campaigns."""
     asked = _asked(words)
     near_pages = [page for page in PAGES if 2 * len(asked & page.words) > len(asked)]
-    near_questions = questions.matching(asked)
     near_topics = _topics(words, are_near=True)
     campaigns = _ranked(words, to, are_near=True)
     groups = [
@@ -327,7 +331,8 @@ def _upgrade(words: str, to: Reader) -> list[Page]:
     majors = sorted({major for major in asked if major in MAJORS}, key=versions.order)
     if years := YEARS.search(words):
         # One major version is released each year; the newest may not be measured yet.
-        number = int(years[1]) if years[1].isdecimal() else NUMBERS[years[1].lower()]
+        text = (years[1] or DECADE).lower()
+        number = int(text) if text.isdecimal() else NUMBERS[text]
         measured = (
             place
             for place in reversed(range(1, len(MAJORS)))
