@@ -101,13 +101,11 @@ def of_servers(
     ]
 
 
-def unfit(
-    servers: Sequence[Server], *, to: projects.Reader = projects.NOBODY
-) -> list[Fitness]:
+def unfit(servers: Sequence[Server]) -> list[Fitness]:
     """Of these the servers that cannot measure now, or not without doubts. One query."""
     return [
         fitness
-        for fitness in of_servers(servers, to=to)
+        for fitness in of_servers(servers)
         if fitness.can in ("cannot", "doubtful")
     ]
 
