@@ -22,12 +22,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import scipy as sp
-
 from benchlab.embedded.account import Account
 from benchmarks import overhead
 from benchmarks.target import Target
 from benchmarks.whole_instance import with_targets
+from runs.analysis.trend import margin
 
 LEAST_ROUNDS = 10
 PATIENCE_SECONDS = 90.0
@@ -160,8 +159,8 @@ def _printed(account: Account, *command: str) -> str:
 
 
 def _reach(logs: Sequence[float]) -> float:
-    error = statistics.stdev(logs) / math.sqrt(len(logs))
-    return float(sp.special.stdtrit(len(logs) - 1, 0.975)) * error
+    """Half the 95 % interval of their mean."""
+    return margin([(statistics.variance(logs) / len(logs), len(logs) - 1)])
 
 
 def _told(logs: Sequence[float]) -> str:
