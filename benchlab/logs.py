@@ -66,7 +66,7 @@ class JSONFormatter(logging.Formatter):
 
 
 @contextmanager
-def of_run(run_id: int) -> Iterator[None]:
+def bind_run(run_id: int) -> Iterator[None]:
     """Everything logged in this context belongs to this run."""
     token = RUN_ID.set(run_id)
     try:

@@ -49,7 +49,7 @@ def _text(policy: dict[str, str]) -> str:
     return "; ".join(f"{name} {sources}" for name, sources in policy.items())
 
 
-def of_pages() -> dict[str, str]:
+def build_page_policy() -> dict[str, str]:
     """The policy of pages. A login by OpenID Connect is a form that leads on to the provider.
 
     Browsers apply form-action to where a form's answer redirects (CSP level 3 leaves it to them,
@@ -64,7 +64,7 @@ def of_pages() -> dict[str, str]:
 
 def content_security_policy(get_response: Answer) -> Answer:
     """Middleware: the policy of pages, and that of the API's own documentation."""
-    for_pages, for_swagger = _text(of_pages()), _text(SWAGGER)
+    for_pages, for_swagger = _text(build_page_policy()), _text(SWAGGER)
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -138,7 +138,7 @@ class LimitStatements:
                 wrapped.enter_context(connection.execute_wrapper(execute))
                 # In a transaction it would be set anew for each one, and could be rolled back.
                 set_limit = partial(_set, limit * 1000, connection)
-                wrapped.enter_context(connection.before_transactions(set_limit))
+                wrapped.enter_context(connection.prepare_transactions(set_limit))
             response = self._get_response(request)
         if isinstance(response, StreamingHttpResponse) and not isinstance(
             response, FileResponse

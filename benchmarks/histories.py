@@ -97,7 +97,7 @@ def told_of_suite(logs: Floats) -> tuple[set[int], set[int], list[int]]:
     machine: set[int] = set()
     for at in range(2 * change_points.MINIMUM_SEGMENT, COMMITS + 1):
         medians = np.median(logs[:, :at], axis=2)
-        found = suites.of_jobs(medians, list(range(SERIES)))
+        found = suites.judge_suite(medians, list(range(SERIES)))
         part = np.zeros(at) if found is None else found.part
         moves = () if found is None else found.moves
         machine |= set(moves)

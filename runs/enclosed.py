@@ -67,7 +67,7 @@ def whole(text: str) -> Iterator[tuple[str, Marked]]:
         yield inside, _("The text was in a document, and is read without it.")
     for inside in _literals(text):
         yield inside, _("The text was in one string, and is read without it.")
-    if (inside := without_marks(text)) != text:
+    if (inside := strip_marks(text)) != text:
         yield inside, _("The text was marked as HTML, and is read without it.")
 
 
@@ -147,7 +147,7 @@ def _literals(text: str) -> Iterator[str]:
         yield _ASSIGNED.sub("", text).replace("\\n", "\n")
 
 
-def without_quotes(text: str) -> str:
+def strip_quotes(text: str) -> str:
     """The text without the shell's string that it begins with, as after `echo` and `set -x`."""
     if not (begin := _SHELL.match(text)):
         return text
@@ -176,7 +176,7 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
 
 
-def in_cdata(text: str) -> str:
+def strip_cdata(text: str) -> str:
     """What XML, as of JUnit, has as it was printed; the text where that is nothing."""
     sections = text.split("<![CDATA[")[1:]
     return (
@@ -187,7 +187,7 @@ def in_cdata(text: str) -> str:
     )
 
 
-def without_marks(text: str) -> str:
+def strip_marks(text: str) -> str:
     """The text of HTML, of its preformatted parts if it has such."""
     end = max(
         text.rfind("</pre>"), text.rfind("</PRE>")

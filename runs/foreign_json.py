@@ -42,11 +42,11 @@ def first(text: str, begin: int = 0) -> tuple[Any, int]:
     return json.JSONDecoder(strict=False).raw_decode(text, begin)
 
 
-def of_program(text: str) -> str:
+def convert_literal(text: str) -> str:
     """JSON for a literal of Python or JavaScript, as these print their values; else the text."""
     if text.lstrip()[:1] not in {"[", "(", "{"}:
         return text
-    for candidate in (text, _LITERAL.sub(_in_json, text)):
+    for candidate in (text, _LITERAL.sub(_convert_word, text)):
         try:
             loads(candidate)
         except ValueError:
@@ -55,7 +55,7 @@ def of_program(text: str) -> str:
     return text
 
 
-def _in_json(word_match: re.Match[str]) -> str:
+def _convert_word(word_match: re.Match[str]) -> str:
     word = word_match[0]
     if word_match[1] is not None:
         return '"{}"'.format(word_match[1].replace("\\'", "'").replace('"', '\\"'))

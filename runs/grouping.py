@@ -10,7 +10,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def by_key(pairs: Iterable[tuple[K, V]]) -> defaultdict[K, list[V]]:
+def group_by_key(pairs: Iterable[tuple[K, V]]) -> defaultdict[K, list[V]]:
     """The values of each key, in their order; none for any other key."""
     values_of: defaultdict[K, list[V]] = defaultdict(list)
     for key, value in pairs:
@@ -25,7 +25,7 @@ class Following:
         self._rows, self._owner = rows, owner
         self._head = next(rows, None)
 
-    def of(self, key: int | None) -> Iterator[dict[str, Any]]:
+    def take_rows(self, key: int | None) -> Iterator[dict[str, Any]]:
         """The rows of this owner, without its key. Call it once for each, in their order."""
         while self._head is not None and self._head[self._owner] == key:
             row, self._head = self._head, next(self._rows, None)

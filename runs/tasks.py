@@ -67,7 +67,7 @@ def find_changes(campaign_id: int) -> None:
 def judge_campaign(campaign_id: int, page_query: str) -> None:
     """Make what the page of a wide campaign says of verdicts."""
     kept_verdicts.keep(
-        campaign_id, page_query, partial(in_child, _judged, campaign_id, page_query)
+        campaign_id, page_query, partial(run_in_child, _judged, campaign_id, page_query)
     )
 
 
@@ -77,7 +77,7 @@ def _judged(campaign_id: int, page_query: str) -> Any:
     return verdicts.judge(campaign_id, page_query)
 
 
-def in_child(function: Callable[..., Any], *arguments: Any) -> Any:
+def run_in_child(function: Callable[..., Any], *arguments: Any) -> Any:
     """What it returns in a process that ends with it: this one would keep 300 MB of 30,000 cells.
 
     The answer and what is given are pickled.

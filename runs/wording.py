@@ -27,7 +27,7 @@ def gettext_noop(text: str) -> Marked:
     return Marked(text)
 
 
-def in_english(text: str) -> str:
+def keep_english(text: str) -> str:
     """The text itself."""
     return text
 
@@ -77,7 +77,7 @@ def is_wording(value: Any, depth: int = DEEPEST) -> bool:
     )
 
 
-def put(wording: Wording, translate: Callable[[str], str] = in_english) -> str:
+def put(wording: Wording, translate: Callable[[str], str] = keep_english) -> str:
     """A wording as a sentence; what it quotes stays as it is."""
     values = {
         name: _put_value(member, translate)
@@ -92,7 +92,7 @@ def _put_value(value: Any, translate: Callable[[str], str]) -> str:
     return put(value, translate) if isinstance(value, Mapping) else str(value)
 
 
-def of_stored(wording: Wording, message: str, translate: Callable[[str], str]) -> str:
+def say_stored(wording: Wording, message: str, translate: Callable[[str], str]) -> str:
     """A stored message, from its wording where it has one."""
     if wording:
         return put(wording, translate)

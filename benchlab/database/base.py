@@ -61,7 +61,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return wrapped
 
     @contextmanager
-    def before_transactions(self, prepare: Callable[[], None]) -> Iterator[None]:
+    def prepare_transactions(self, prepare: Callable[[], None]) -> Iterator[None]:
         """Call `prepare` before each transaction begins: what it sets is not rolled back."""
         before, self._before_transaction = self._before_transaction, prepare
         try:

@@ -77,7 +77,7 @@ class EmbeddedServer(ABC):
     def program(self) -> Program:
         """The server's program, for the port as it is now."""
 
-    def as_account(self, argv: Sequence[str | Path], **options: Any) -> Program:
+    def build_program(self, argv: Sequence[str | Path], **options: Any) -> Program:
         """A program of the server's account that writes to its log, by default in its folder."""
         env = self.account.environment(self.folder)
         usual: dict[str, Any] = {"name": self.name, "env": env, "cwd": self.folder}

@@ -38,7 +38,7 @@ from benchlab.embedded.processes import (
     wait_for_end,
 )
 from benchlab.embedded.redis import EmbeddedRedis
-from benchlab.embedded.software import in_place, software_for
+from benchlab.embedded.software import find_software, software_for
 from benchlab.embedded.state import State, end_leftovers, locked
 from benchlab.embedded.target import EmbeddedTarget
 from benchlab.lab import folders
@@ -64,7 +64,7 @@ class Instance:
         self.options = options
         self.places = Places(options.var)
         self.accounts = Accounts.from_environment()
-        self.software = in_place()
+        self.software = find_software()
         self.state = State()
         self.environment: dict[str, str] = {}
         self._interrupts, self._pause = interrupts, interrupts.pause
@@ -190,7 +190,7 @@ class Instance:
         return {
             "DATABASE_URL": postgresql.url,
             "REDIS_URL": redis.url,
-            "BENCHLAB_VAR": str(self.places.of_the_service),
+            "BENCHLAB_VAR": str(self.places.service_folder),
             "ALLOWED_HOSTS": self.options.allowed_hosts,
             "BENCHLAB_URL": self.options.public_url,
         }

@@ -69,7 +69,7 @@ class Places:
         return (self.var / "services").resolve()
 
     @property
-    def of_the_service(self) -> Path:
+    def service_folder(self) -> Path:
         """What pages and workers know as BENCHLAB_VAR: their account can get into it."""
         elsewhere = self.services / "web"
         return elsewhere if elsewhere.exists() else self.var
@@ -77,12 +77,12 @@ class Places:
     @property
     def artifacts(self) -> Path:
         """The raw files of the runs."""
-        return self.of_the_service / "artifacts"
+        return self.service_folder / "artifacts"
 
     @property
     def work(self) -> Path:
         """The service's home."""
-        return self.of_the_service / "work"
+        return self.service_folder / "work"
 
     def _prepare_files_of_the_service(self, account: Account) -> None:
         if not account.can_enter(self.var):
@@ -90,7 +90,7 @@ class Places:
             elsewhere.mkdir(mode=0o700, exist_ok=True)
             account.take_over(elsewhere)
         for name in ("artifacts", "seals", "static", "work"):
-            folder = self.of_the_service / name
+            folder = self.service_folder / name
             if folder.parent != self.var:
                 _move(self.var / name, folder)
             folder.mkdir(mode=0o700, exist_ok=True)

@@ -133,7 +133,7 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             f"--hba_file={self._access_rules_file}",
             *(f"--{name}={value}" for name, value in settings.items()),
         ]
-        return self.as_account(argv, stops=ENDS)
+        return self.build_program(argv, stops=ENDS)
 
     def is_heard(self) -> bool:
         """Whether it lets us in. Raises StartError when it knows another password."""
@@ -187,7 +187,7 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             f"--pwfile={password_file}",
             "--no-instructions",
         ]
-        program = self.as_account(argv, name="initdb")
+        program = self.build_program(argv, name="initdb")
         if wait_for_end(program, self.pause) != 0:
             raise program.failed()
 

@@ -72,7 +72,7 @@ class EmbeddedRedis(EmbeddedServer):
         settings = CONFIGURATION.format(
             port=self.port, password=self._password, data=self.data, without=without
         )
-        return self.as_account([self.binary, "-"], stdin=settings.encode())
+        return self.build_program([self.binary, "-"], stdin=settings.encode())
 
     def _script_commands(self) -> tuple[str, ...]:
         """Those that this version has: it does not start if told to rename others."""

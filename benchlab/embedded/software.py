@@ -60,7 +60,7 @@ class Software:
         return {"LD_LIBRARY_PATH": str(self.libraries)}
 
 
-def in_place() -> Software:
+def find_software() -> Software:
     """What this process itself runs on."""
     return Software(Path(sys.executable), REPOSITORY)
 
@@ -76,7 +76,7 @@ def software_for(
     other_accounts = [
         account for account in dict.fromkeys(accounts) if account.is_another
     ]
-    software = in_place()
+    software = find_software()
     if other_accounts:
         _compile(
             software.root

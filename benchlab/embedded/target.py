@@ -13,7 +13,7 @@ from benchlab.embedded.embedded_server import EmbeddedServer
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import kept_secret
 from benchlab.embedded.processes import Program
-from benchlab.embedded.software import Software, in_place
+from benchlab.embedded.software import Software, find_software
 from runs.execution.steps.base_dir import LONGEST_BASE_DIR
 
 
@@ -38,7 +38,7 @@ class EmbeddedTarget(EmbeddedServer):
         **options: Any,
     ):
         super().__init__(folder, **options)
-        self.software = software or in_place()
+        self.software = software or find_software()
         self._keeper = keeper
         # Only root gives folders away: through sudo, the account makes its own.
         self._theirs = _place_of(self.folder, self.account)
@@ -121,7 +121,7 @@ class EmbeddedTarget(EmbeddedServer):
         else:
             self._port_file.unlink(missing_ok=True)
         module = "benchlab.embedded.ssh_target"
-        return self.as_account(
+        return self.build_program(
             [
                 self.software.python,
                 "-m",

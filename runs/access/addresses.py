@@ -92,7 +92,7 @@ def acting(**methods: Right) -> dict[str, Right]:
     return {method.upper(): right for method, right in methods.items()}
 
 
-def of_packages(names: Iterable[str], rights: Mapping[str, Right]) -> None:
+def declare_package_views(names: Iterable[str], rights: Mapping[str, Right]) -> None:
     """Addresses whose views are those of packages."""
     for name in names:
         _add(name, Rules(rights))
@@ -138,7 +138,7 @@ def names_of(patterns: Iterable[URLPattern | URLResolver]) -> set[str]:
 
 
 # Pages of django-allauth, which shows everybody only their own account.
-of_packages(
+declare_package_views(
     [
         "account_login",
         "account_logout",
@@ -157,7 +157,7 @@ of_packages(
     ],
     {"GET": Right.LOOK, "POST": Right.LOOK},
 )
-of_packages(
+declare_package_views(
     [
         "account_change_password",
         "account_email",
@@ -180,7 +180,7 @@ of_packages(
     ],
     {"GET": Right.OWN, "POST": Right.OWN},
 )
-of_packages(
+declare_package_views(
     [
         "account_inactive",
         "account_reset_password_done",
@@ -192,4 +192,4 @@ of_packages(
     ],
     {"GET": Right.LOOK},
 )
-of_packages(["set_language"], {"POST": Right.LOOK})
+declare_package_views(["set_language"], {"POST": Right.LOOK})

@@ -21,7 +21,7 @@ import numpy as np
 
 from runs.analysis.arrays import Floats, Places
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
-from runs.analysis.noise import HistoryNoise, estimate, without_spikes
+from runs.analysis.noise import HistoryNoise, estimate, replace_spikes
 
 SIGNIFICANCE = 0.001
 MINIMUM_SEGMENT = 3
@@ -88,7 +88,7 @@ def find(
     while len(
         significant := _pruned(history, _refined(history, _candidates(history)))
     ) > len(changes):
-        changes, history = significant, history.without(significant)
+        changes, history = significant, history.reestimate_noise(significant)
     return _align_with_others(history, changes, moves) if moves else changes
 
 
@@ -137,11 +137,11 @@ class _History:
         shortest = MINIMUM_SEGMENT_OF_SINGLE_RUNS
         if repeats and statistics.median_low(map(len, repeats)) >= 3:
             shortest = MINIMUM_SEGMENT
-        calm = without_spikes(logs, shortest)
+        calm = replace_spikes(logs, shortest)
         sums = np.concatenate(([0.0], np.cumsum(calm)))
         return cls(logs, calm, sums, estimate(calm, shortest), shortest)
 
-    def without(self, changes: Iterable[ChangePoint]) -> _History:
+    def reestimate_noise(self, changes: Iterable[ChangePoint]) -> _History:
         """The same, with the noise that is left between these changes."""
         places = [change.position for change in changes]
         return replace(self, noise=estimate(self.calm, self.shortest, places))

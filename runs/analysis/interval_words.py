@@ -7,13 +7,13 @@ from collections.abc import Callable
 from runs.analysis.inference.verdicts import Inference
 from runs.analysis.number_words import percent, times
 from runs.wording import gettext_noop as _
-from runs.wording import in_english
+from runs.wording import keep_english
 
 # Above this and below that, percentages are not helpful.
 TIMES, A_PART = 2.0, 0.1
 
 
-def size(found: Inference, translate: Callable[[str], str] = in_english) -> str:
+def size(found: Inference, translate: Callable[[str], str] = keep_english) -> str:
     """How large the difference is, as an interval: "4.2 to 14 % slower". Empty without one."""
     if found.low is None:
         return ""

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 
 Sha = str
 
@@ -23,7 +23,7 @@ def left_behind(commits: Iterable[Commit]) -> frozenset[Sha]:
     Told only where the parents say so: the commit and the newest one come from a common commit, and
     on the way from there to the newest one no parent is unknown that might lead to it.
     """
-    branches = by_key((commit.ref, commit) for commit in commits)
+    branches = group_by_key((commit.ref, commit) for commit in commits)
     parents_of = {
         commit.sha: commit.parents
         for commits in branches.values()

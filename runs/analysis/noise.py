@@ -175,7 +175,7 @@ class HistoryNoise:
         return variance
 
 
-def without_spikes(logs: Floats, shortest: int) -> Floats:
+def replace_spikes(logs: Floats, shortest: int) -> Floats:
     """Replace points farther than SPIKE from their running median by that median.
 
     F. R. Hampel, "The influence curve and its role in robust estimation", Journal of the American

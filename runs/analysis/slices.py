@@ -54,7 +54,7 @@ class SlicedCell:
         return cls(logs, rounds)
 
     @property
-    def by_round(self) -> dict[Hashable, float]:
+    def round_logs(self) -> dict[Hashable, float]:
         """The log of each round."""
         return dict(zip(self.rounds, self.logs, strict=True))
 
@@ -138,7 +138,7 @@ def half_width(cells: Mapping[int, SlicedCell], significance: float) -> float | 
 
     None for fewer than LEAST_ROUNDS, or a single cell.
     """
-    values = {cell: of_cell.by_round for cell, of_cell in cells.items()}
+    values = {cell: of_cell.round_logs for cell, of_cell in cells.items()}
     rounds = (
         set.intersection(*(set(of_cell) for of_cell in values.values()))
         if values

@@ -44,7 +44,7 @@ class Suite:
     moves: tuple[int, ...]
 
 
-def of_jobs(logs: Floats, conditions: Sequence[Hashable]) -> Suite | None:
+def judge_suite(logs: Floats, conditions: Sequence[Hashable]) -> Suite | None:
     """What the jobs did to all series of a suite.
 
     `logs` are of speed: a row a series, a column a job, NaN where not measured; `conditions` has

@@ -5,7 +5,7 @@ from django.utils.translation import gettext as _
 
 from runs.bisections.selectors import bisections
 from runs.bisections.selectors.bisections import Measured
-from runs.compare.api.markdown import Address, fenced, in_link, markdown, plain
+from runs.compare.api.markdown import Address, escape_link, fenced, markdown, plain
 from runs.compare.selectors.describe.verdict_words import sized
 from runs.models import Bisection, BisectionStep, Build
 
@@ -81,4 +81,4 @@ def _culprit(bisection: Bisection, last_step: Measured) -> str:
 
 
 def _page(step: BisectionStep, address: Address) -> str:
-    return in_link(address(reverse("campaign-detail", args=[step.campaign.slug])))
+    return escape_link(address(reverse("campaign-detail", args=[step.campaign.slug])))

@@ -25,34 +25,38 @@ class MeasurementFilters(Filters):
     campaign = NamedFilter(Campaign, "run__campaign")
     run = django_filters.NumberFilter("run_id", label="Id of the run.")
     metric = django_filters.CharFilter(
-        method="of_metric", label="Name of the metric, such as tps."
+        method="filter_metric", label="Name of the metric, such as tps."
     )
     version = VersionFilter("run__")
     origin = django_filters.ChoiceFilter(
         field_name="run__origin", choices=Origin.choices
     )
     source = django_filters.CharFilter(
-        method="of_source", label="Slug of the publication, such as wg1-2013."
+        method="filter_source", label="Slug of the publication, such as wg1-2013."
     )
     table = django_filters.CharFilter(
-        method=lambda rows, _name, value: metrics.of_tables(rows, number=value),
+        method=lambda rows, _name, value: metrics.filter_by_tables(rows, number=value),
         label="Number of the published table as printed, such as 2.2.",
     )
 
-    def of_metric(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+    def filter_metric(
+        self, rows: QuerySet[Any], _name: str, value: str
+    ) -> QuerySet[Any]:
         """Those of a metric, by its key: an index of measurements begins with it."""
         keys = keys_of(self, Metric, value)
         is_listed = (
             metrics.are_many if self.data.get("campaign") else metrics.are_frequent
         )
         if is_listed(keys):
-            return metrics.among_others(rows, keys)
+            return metrics.filter_by_runs(rows, keys)
         return rows.filter(metric__in=keys)
 
-    def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+    def filter_source(
+        self, rows: QuerySet[Any], _name: str, value: str
+    ) -> QuerySet[Any]:
         """The figures of a publication."""
         keys_of(self, Source, value)
-        return metrics.of_source(rows, value)
+        return metrics.filter_by_source(rows, value)
 
 
 class CampaignFilters(Filters):

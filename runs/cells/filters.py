@@ -30,4 +30,4 @@ class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
         """Rows of the version asked for."""
         if not value:
             return qs
-        return qs.filter(versions.of_runs(value, path=self._path))
+        return qs.filter(versions.match_runs(value, path=self._path))

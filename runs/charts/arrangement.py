@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Literal
 
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 
 WIDTH = 150
 HEIGHT = 46
@@ -66,7 +66,7 @@ class Arrow:
         return (self.x1 + self.x2) // 2
 
     @property
-    def above(self) -> int:
+    def label_y(self) -> int:
         """The line of its label."""
         return (self.y1 + self.y2) // 2 - 5
 
@@ -115,7 +115,7 @@ def drawing(components: Sequence[Part]) -> Drawing:
 
 
 def _frames(components: Sequence[Part], placed: dict[int, Placed]) -> list[Placed]:
-    boxes_of_machine = by_key(
+    boxes_of_machine = group_by_key(
         (component.machine, placed[id(component)]) for component in components
     )
     return [_frame(machine, boxes) for machine, boxes in boxes_of_machine.items()]

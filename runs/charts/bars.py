@@ -46,7 +46,7 @@ def bars(lines: Sequence[Line], axes: Axes, *, stacked: bool = False) -> Figure:
     }
 
 
-def of_single_points(
+def draw_single_points(
     lines: Sequence[Line], *, by_name: str, by_level: str
 ) -> tuple[list[Line], str]:
     """Lines that have one point each as bars beside each other: at one level no line is drawn.

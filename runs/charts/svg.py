@@ -26,7 +26,7 @@ from runs.charts.scale import (
 )
 from runs.charts.scaling import spread_names
 from runs.charts.svg_marks import MOST_STOPS, Box, Plane, reach
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,9 @@ def _drawing(figure: Figure, look: Look) -> _Drawing:
     notes = [note for note in layout.get("annotations", ()) if note.get("text")]
     is_stacked = layout.get("barmode") == "stack"
     x = axis("x", traces, layout.get("xaxis", {}), is_stacked=is_stacked)
-    traces_of = {"y": []} | by_key((trace.get("yaxis", "y"), trace) for trace in traces)
+    traces_of = {"y": []} | group_by_key(
+        (trace.get("yaxis", "y"), trace) for trace in traces
+    )
     axes = {
         name: axis(
             "y", own_traces, layout.get(f"yaxis{name[1:]}", {}), is_stacked=is_stacked

@@ -146,7 +146,7 @@ class Plane:
     # Whether the Tab key stops at the points.
     has_stops: bool = False
 
-    def at(self, x: Any, y: Any) -> tuple[float, float] | None:
+    def locate(self, x: Any, y: Any) -> tuple[float, float] | None:
         """The position of a value; None if one is missing or has no place on its axis."""
         if x is None or y is None:
             return None
@@ -209,7 +209,7 @@ def runs_of(trace: Mapping[str, Any]) -> Sequence[Sequence[float]]:
 def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
     """A line through its points, whiskers, markers, texts; a missing value is a gap."""
     mode = trace.get("mode", "lines")
-    places = [plane.at(x, y) for x, y in zip(trace["x"], trace["y"], strict=False)]
+    places = [plane.locate(x, y) for x, y in zip(trace["x"], trace["y"], strict=False)]
     elements = _runs(
         trace, [point[0] if point else None for point in places], colour, plane
     )

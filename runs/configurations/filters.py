@@ -16,7 +16,7 @@ class ConfigurationFilters(Filters):
     shown = ("q", "origin")
     q = WordsFilter(
         _("name, publication, or a setting such as wal_compression"),
-        words.of_configurations,
+        words.filter_configurations,
         "Words of its name, description or settings.",
     )
     origin = django_filters.ChoiceFilter(

@@ -46,7 +46,7 @@ class ReportDoor(ReadOnlyDoor[Campaign]):
     def report(self, request: Request, slug: str) -> HttpResponse:
         """The report: HTML that opens offline, or Markdown or reStructuredText with its figures."""
         campaign = self.get_object()
-        report = reports.of_campaign(
+        report = reports.make_report(
             campaign,
             language=self._language(request),
             address=request.build_absolute_uri(f"/campaigns/{slug}/"),

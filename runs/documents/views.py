@@ -55,7 +55,7 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
     def make() -> str:
         # Read after the version: what is kept under it must not be older.
         campaign = _campaign(request, slug)
-        report = reports.of_campaign(
+        report = reports.make_report(
             campaign, language=into, address=address, today=today
         )
         return b64encode(report_format.write(report)).decode()
@@ -80,7 +80,7 @@ def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
     return _script(
         f"{campaign.slug}-{chosen}" if chosen else campaign.slug,
         campaign.title,
-        recorded.of_campaign(campaign, server=chosen),
+        recorded.read_campaign(campaign, server=chosen),
         request.build_absolute_uri(f"/campaigns/{slug}/"),
     )
 
@@ -93,7 +93,7 @@ def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
     return _script(
         f"run-{run.pk}",
         run.campaign.title,
-        recorded.of_run(run),
+        recorded.read_run(run),
         request.build_absolute_uri(f"/runs/{run_id}/"),
     )
 

@@ -43,7 +43,7 @@ class Ended:
 
 def folder_of(base: BaseDir, commit: str) -> str:
     """The marked folder of a commit's build."""
-    return base.below(FOLDER, commit[:DIGITS])
+    return base.join(FOLDER, commit[:DIGITS])
 
 
 def bindir_of(base: BaseDir, commit: str) -> str:
@@ -77,7 +77,7 @@ async def carry_on(
             left=f"{LEAST_LEFT_BYTES / 2**30:.0f}",
         )
     if not has_begun:
-        await base.make_folder(host, base.below(FOLDER))
+        await base.make_folder(host, base.join(FOLDER))
         await base.make_folder(host, folder)
     words = (clone, commit, folder, str(MOST_SECONDS), str(NEEDED_BYTES), *options)
     argv = ("sh", "-c", _SCRIPT, "build", *words)

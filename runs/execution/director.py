@@ -191,7 +191,7 @@ class Director:
             await self._prepare_cluster(free)
             if self.plan.treatment.chosen():
                 await probed
-            await treating.before_start(self.bench)
+            await treating.treat_machines(self.bench)
             if self.plan.cores:
                 await cores.pin(self.bench)
             await self.preparing.start("start")
@@ -260,7 +260,7 @@ class Director:
         Returns what was read, counters included. Raises TargetProblem as `Arrangement.watch` does.
         """
         await self.arrangement.look_once()
-        sql = READ_SETTINGS + accounting.after_sql(
+        sql = READ_SETTINGS + accounting.build_after_sql(
             self.plan.version_num, self.bench.cluster.log
         )
         printed = await self.bench.sql("settings-after-load", sql)

@@ -65,7 +65,7 @@ class WorkerFault(HostUnreachable):
 LACKING = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 
 
-def of_worker(error: OSError) -> WorkerFault:
+def classify_worker_error(error: OSError) -> WorkerFault:
     """The fault of a worker that lacks descriptors or memory. Raises any other error again.
 
     Without descriptors not even the loop that would connect can be made.

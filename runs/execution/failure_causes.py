@@ -27,7 +27,9 @@ _COMPARE = '[ ! -s "$1" ] || [ ! -r "$2" ] || [ "$(cat "$1")" = "$(cat "$2")" ]'
 async def make_folders_noting_boot(node: Node, folders: Sequence[str]) -> None:
     """Make the run's folder on a machine and folders in it; the first time, note there its boot."""
     words = ["sh", "-c", _MAKE_FOLDERS, "folders", _noted(node), BOOT_ID, *folders]
-    await node.on_host(partial(node.base.make_folder, path=node.directory, then=words))
+    await node.retry_on_host(
+        partial(node.base.make_folder, path=node.directory, then=words)
+    )
 
 
 async def restarted(bench: Bench) -> list[str]:
@@ -208,7 +210,7 @@ async def _no_space(
     if lines:
         return disk_full(bench.database.base.path, lines[-1])
     for node in bench.nodes:
-        free = await node.on_host(partial(free_bytes, folder=node.base.path))
+        free = await node.retry_on_host(partial(free_bytes, folder=node.base.path))
         if free is not None and free < NOTHING_FREE_BYTES:
             return node.charged(disk_full(node.base.path, problem.message))
     return None

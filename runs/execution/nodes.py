@@ -58,7 +58,7 @@ class Node:
         """The folder for the files of the steps on this machine."""
         return f"{self.directory}/steps"
 
-    async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
+    async def retry_on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
         """Do something idempotent there, however often the connection is lost.
 
         A fault of the server names it.
@@ -76,14 +76,14 @@ class Node:
 
     async def run(self, argv: Sequence[str], **more: Any) -> Answer:
         """A short, idempotent command, as `Host.run`; it leaves no record."""
-        return await self.on_host(lambda host: host.run(argv, **more))
+        return await self.retry_on_host(lambda host: host.run(argv, **more))
 
     async def perform(
         self, name: str, argv: Sequence[str], **options: Any
     ) -> StepResult:
         """Start a durable step there, or attach to it, as `steps.perform`."""
         step = partial(perform, directory=self.steps_directory, name=name, argv=argv)
-        return await self.on_host(partial(step, fence=self.fence, **options))
+        return await self.retry_on_host(partial(step, fence=self.fence, **options))
 
     async def claim(self) -> int:
         """Claim the base directory, and raise the fence; returns its free bytes.
@@ -91,14 +91,14 @@ class Node:
         Raises TargetProblem `other_file_system` if it lies on another than when it was queued, and
         LeaseLost if another worker has the server now.
         """
-        return await self.on_host(
+        return await self.retry_on_host(
             partial(self.base.claim, mount=self.mount, fence=self.fence)
         )
 
     async def check(self) -> None:
         """Before anything is removed or ended: raise LeaseLost if another worker has it now."""
         if self.fence:
-            await self.on_host(self.fence.check)
+            await self.retry_on_host(self.fence.check)
 
 
 class _Machine(NamedTuple):
@@ -126,7 +126,7 @@ def nodes_of(
     nodes = []
     for machine, place_of_node in zip(machines, places, strict=True):
         base = BaseDir(machine.path, instance)
-        folder = base.below("runs", f"{plan.run_id}-{attempt}")
+        folder = base.join("runs", f"{plan.run_id}-{attempt}")
         fence, privileges = _fence(base, place_of_node), place_of_node.privileges
         title = place_of_node.title or machine.address
         key = place_of_node.server_id or None
@@ -150,7 +150,7 @@ def _fence(base: BaseDir, place_of_node: Place) -> Fence | None:
     """By server: two may be one machine under two names, each with its own tokens."""
     if place_of_node.token is None:
         return None
-    directory = base.below("leases", str(place_of_node.server_id))
+    directory = base.join("leases", str(place_of_node.server_id))
     return Fence(
         directory, place_of_node.token, place_of_node.last_token, place_of_node.mark
     )
@@ -182,7 +182,7 @@ def cluster_of(plan: RunPlan, node: Node) -> Cluster:
         bindir=plan.bindir,
         version_num=plan.version_num,
         client_bindir=plan.psql_bindir or plan.client_bindir,
-        directory=node.base.below("clusters", plan.cluster_key or f"run-{plan.run_id}"),
+        directory=node.base.join("clusters", plan.cluster_key or f"run-{plan.run_id}"),
         socket_dir=f"{node.directory}/s",
         log=f"{node.directory}/server.log",
         cpus=plan.treatment.server_cpus,
@@ -215,7 +215,7 @@ def members_of(plan: RunPlan, nodes: Sequence[Node]) -> dict[str, Member]:
             bindir=cluster_plan.bindir,
             version_num=cluster_plan.version_num,
             client_bindir=cluster_plan.psql_bindir,
-            directory=node.base.below(
+            directory=node.base.join(
                 "clusters", folder_of(plan.run_id, cluster_plan.name)
             ),
             socket_dir=f"{node.directory}/s",

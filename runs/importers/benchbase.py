@@ -11,10 +11,10 @@ from pathlib import Path
 from runs.importers.row import (
     Imported,
     NotTheirs,
+    build_fields,
     campaign_of,
     moment,
     object_in,
-    of_reading,
 )
 from runs.tools.adapter import Level, UnreadableOutput
 from runs.tools.benchbase.adapter import ADAPTER
@@ -61,7 +61,7 @@ def _take(file: Path, imported: Imported) -> None:
         why = reading.failure or _("no time")
         imported.leave_out(_("%(file)s: %(said)s"), file=file.name, said=why)
         return
-    fields = of_reading(reading)
+    fields = build_fields(reading)
     fields["levels"] = {
         **reading.levels,
         **dict(_asked_for(file.with_name(f"{stem}.config.xml"))),

@@ -187,19 +187,25 @@ def _values(kinds: dict[str, _Kind], minutes: float) -> Iterator[MetricValue]:
     counted = {name: kind for name, kind in kinds.items() if name != _BACKGROUND}
     if _NEW_ORDER not in counted:
         return
-    yield from known_metrics.TPMC.of(counted[_NEW_ORDER].count / minutes)
-    yield from known_metrics.TPM.of(
+    yield from known_metrics.TPMC.make_values(counted[_NEW_ORDER].count / minutes)
+    yield from known_metrics.TPM.make_values(
         sum(kind.count for kind in counted.values()) / minutes
     )
-    yield from known_metrics.ERRORS.of(sum(kind.errors for kind in counted.values()))
+    yield from known_metrics.ERRORS.make_values(
+        sum(kind.errors for kind in counted.values())
+    )
     for name, kind in kinds.items():
-        yield from known_metrics.TRANSACTIONS.part(name).of(kind.count)
-        yield from known_metrics.ROLLBACKS.part(name).of(kind.rollbacks)
-        yield from known_metrics.LATENCY_AVERAGE.part(name).of(kind.average or None)
-        yield from known_metrics.LATENCY_MAXIMUM.part(name).of(kind.most)
+        yield from known_metrics.TRANSACTIONS.part(name).make_values(kind.count)
+        yield from known_metrics.ROLLBACKS.part(name).make_values(kind.rollbacks)
+        yield from known_metrics.LATENCY_AVERAGE.part(name).make_values(
+            kind.average or None
+        )
+        yield from known_metrics.LATENCY_MAXIMUM.part(name).make_values(kind.most)
         for percent, value in kind.percentiles.items():
             yield from (
-                known_metrics.latency_percentile(percent).part(name).of(value or None)
+                known_metrics.latency_percentile(percent)
+                .part(name)
+                .make_values(value or None)
             )
 
 

@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from runs.grouping import by_key
-from runs.importers.row import Imported, NotTheirs, moment, of_reading
+from runs.grouping import group_by_key
+from runs.importers.row import Imported, NotTheirs, build_fields, moment
 from runs.tools import known_metrics, metrics
 from runs.tools.adapter import SeriesData, UnreadableOutput
 from runs.tools.hammerdb.adapter import ADAPTER
@@ -70,7 +70,7 @@ def _take(database: sqlite3.Connection, job: Row, imported: Imported) -> None:
         why = reading.failure or _("no time")
         imported.leave_out(_("Job %(name)s: %(said)s"), name=name, said=why)
         return
-    fields = of_reading(reading)
+    fields = build_fields(reading)
     fields["series"] = _counter(database, name)
     imported.take(
         campaign="hammerdb-tproc-c",
@@ -88,7 +88,7 @@ def _profile(database: sqlite3.Connection, job: str) -> str:
     from the users' own rows, and there are no percentiles.
     """
     rows = _rows(database, "SELECT * FROM JOBTIMING WHERE jobid = ?", job)
-    users = by_key((row["procname"], row) for row in rows if not row["summary"])
+    users = group_by_key((row["procname"], row) for row in rows if not row["summary"])
     profile_rows = {}
     for row in rows:
         user_rows = users[row["procname"]]
@@ -126,4 +126,4 @@ def _counter(database: sqlite3.Connection, job: str) -> tuple[SeriesData, ...]:
         for row in rows
         if (moment_of_row := moment(row["timestamp"]))
     ]
-    return metrics.at_moments(known_metrics.TPM, points)
+    return metrics.make_series(known_metrics.TPM, points)

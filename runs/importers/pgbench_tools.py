@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.importers.row import Imported, NotTheirs, campaign_of, moment, texts
 from runs.tools import known_metrics, metrics
 from runs.tools.adapter import Level, MetricValue, SeriesData
@@ -99,10 +99,10 @@ class _Named:
 
 def read(path: Path) -> Imported:
     """Read a dump. Raises NotTheirs."""
-    return of_tables(_dumped(path))
+    return read_tables(_dumped(path))
 
 
-def of_tables(tables: Tables) -> Imported:
+def read_tables(tables: Tables) -> Imported:
     """The runs of these tables, each a list of rows. Raises NotTheirs."""
     if not tables.get("tests"):
         raise NotTheirs(
@@ -112,7 +112,7 @@ def of_tables(tables: Tables) -> Imported:
         )
     found = Imported()
     further = {
-        name: by_key((_key(row), row) for row in tables.get(name, []))
+        name: group_by_key((_key(row), row) for row in tables.get(name, []))
         for name in TABLES[3:]
     }
     names = _Named(
@@ -241,19 +241,19 @@ def _values(
     row: Row, key: tuple[str, str], rows_of_test: ByTest
 ) -> Iterator[MetricValue]:
     for metric, column in _FIGURES:
-        yield from metric.of(_number(row.get(column)) or None)
+        yield from metric.make_values(_number(row.get(column)) or None)
     size = _number(row.get("dbsize"))
-    yield from known_metrics.DATABASE_SIZE.of(size / 10**6 if size else None)
+    yield from known_metrics.DATABASE_SIZE.make_values(size / 10**6 if size else None)
     for background_row in rows_of_test["test_bgwriter"].get(key, [])[:1]:
         for name in _COUNTERS:
-            yield from Metric(name, name, "", "neutral").of(
+            yield from Metric(name, name, "", "neutral").make_values(
                 _number(background_row.get(name))
             )
 
 
 def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesData]:
     """vmstat, iostat and memory, each column a series over the time of the run; ours first."""
-    points = by_key(
+    points = group_by_key(
         (
             str(row.get("metric")),
             (collected_at.timestamp() - begin, _number(row.get("value"))),

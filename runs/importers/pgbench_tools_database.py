@@ -3,7 +3,7 @@
 import psycopg
 from psycopg.rows import dict_row
 
-from runs.importers.pgbench_tools import TABLES, Tables, of_tables
+from runs.importers.pgbench_tools import TABLES, Tables, read_tables
 from runs.importers.row import Imported, NotTheirs
 from runs.wording import Marked
 
@@ -12,7 +12,7 @@ SCHEMES = ("postgresql:", "postgres:")
 
 def read(address: str) -> Imported:
     """Read the database. Raises NotTheirs."""
-    return of_tables(_tables(address))
+    return read_tables(_tables(address))
 
 
 def _tables(address: str) -> Tables:

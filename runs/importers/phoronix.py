@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.importers import row, strict_xml
 from runs.tools.adapter import Direction, MetricValue
 from runs.tools.metrics import Metric
@@ -49,7 +49,7 @@ def read(path: Path) -> row.Imported:
     names = {_text(system, "Identifier") for system in systems}
     figures = {
         name: tuple(_values(entries, name, imported))[:MOST]
-        for name, entries in by_key(_entries(root)).items()
+        for name, entries in group_by_key(_entries(root)).items()
         if name in names
     }
     for system in systems:

@@ -128,7 +128,7 @@ def direction_of(unit: str) -> Direction:
 
 def value_of(metric: Metric, value: Any) -> tuple[MetricValue, ...]:
     """The measurement, or nothing for what is no finite number."""
-    return metric.of(number(value))
+    return metric.make_values(number(value))
 
 
 def moment(value: Any, *, per_second: int = 1) -> datetime | None:
@@ -182,7 +182,7 @@ def texts(row: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, str]:
     return {name: text for name, text in text_of.items() if len(text) <= 500}
 
 
-def of_reading(reading: Reading) -> dict[str, Any]:
+def build_fields(reading: Reading) -> dict[str, Any]:
     """What an adapter has read, as fields of a run."""
     wording = {} if reading.status == "finished" else reading.failure
     failure = put(wording) if wording else ""

@@ -84,7 +84,7 @@ class ObservationDetailSerializer(ObservationSerializer):
     def _said(self) -> EditionAnswer | None:
         """The answer of the newest edition; it takes twenty queries a scenario."""
         newest = _newest(cast(Observation, self.instance))
-        return answers.of_edition(newest) if newest else None
+        return answers.answer_edition(newest) if newest else None
 
     def get_summary(self, _observation: Observation) -> list[str]:
         """The sentences of the answer."""

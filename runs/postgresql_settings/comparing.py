@@ -82,7 +82,7 @@ class Row:
         }
 
 
-def of_server(
+def read_server(
     printed: Mapping[str, Mapping[str, str]], major: str | None
 ) -> dict[str, Shown]:
     """What a server printed in pg_settings (`setting`, `unit`, `source`), by name."""
@@ -93,7 +93,7 @@ def of_server(
     }
 
 
-def of_settings(settings: Mapping[str, str], major: str) -> dict[str, Shown]:
+def complete_settings(settings: Mapping[str, str], major: str) -> dict[str, Shown]:
     """All settings of a version: those given, and the built-in defaults of the others."""
     canonical_settings = {canonical(name): value for name, value in settings.items()}
     shown_by_name = {

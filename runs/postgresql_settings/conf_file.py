@@ -60,7 +60,7 @@ def plain(text: str) -> str:
     """The text with its settings alone, as far as that is known."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _HTML.search(text):
-        text = enclosed.without_marks(_ROW.sub("\n", _CELL.sub("\t", text)))
+        text = enclosed.strip_marks(_ROW.sub("\n", _CELL.sub("\t", text)))
     lines = _ALTER.sub(r"\n\1 ", text).split("\n")
     lines = [
         "" if _SECTION.match(line) or _SHELL.fullmatch(line.strip()) else line
@@ -238,7 +238,7 @@ def _read_line(number: int, text: str) -> _Line:
         return _Line([entry])
     if entry is None or _NO_SETTING.fullmatch(text):
         return _Line()
-    statement = sql_text.of_line(text)
+    statement = sql_text.read_line(text)
     if statement is not None and not statement.faults:
         settings = [(number, name, value) for _one, name, value in statement.settings]
         return _Line(_listed(settings))

@@ -30,9 +30,9 @@ class Effective:
         if catalogued is None:
             return None
         try:
-            return values.in_bytes(self._text(catalogued), catalogued)
+            return values.convert_to_bytes(self._text(catalogued), catalogued)
         except values.BadValue:
-            return values.in_bytes(catalogued.boot, catalogued)
+            return values.convert_to_bytes(catalogued.boot, catalogued)
 
     def is_on(self, name: str) -> bool:
         """Whether a bool setting is on."""

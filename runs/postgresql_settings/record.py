@@ -46,7 +46,7 @@ def from_dump(rows: Iterable[Mapping[str, str]]) -> dict[str, Facts]:
     return {row["name"]: _facts(row) for row in rows}
 
 
-def by_version(stretches: Iterable[Stretch]) -> dict[str, dict[str, Facts]]:
+def split_by_version(stretches: Iterable[Stretch]) -> dict[str, dict[str, Facts]]:
     """The facts of each version by name: what `stretches` had joined."""
     facts_by_version: dict[str, dict[str, Facts]] = {}
     for stretch in stretches:
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str]) -> None:
     else:
         with arguments_read.dump.open(newline="", encoding="utf-8") as stream:
             dump = from_dump(csv.DictReader(stream))
-        recorded = by_version(read()) if FILE.exists() else {}
+        recorded = split_by_version(read()) if FILE.exists() else {}
         write(stretches({**recorded, arguments_read.version: dump}))
 
 

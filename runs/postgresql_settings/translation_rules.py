@@ -36,7 +36,7 @@ def disks(distance: int) -> int:
     return next((n for n in range(1001) if prefetch_distance(n) >= distance), 1000)
 
 
-def as_megabytes(size_bytes: int, major: str) -> str:
+def format_size(size_bytes: int, major: str) -> str:
     """An amount of memory in the largest unit that the version reads: `4800MB`, `160GB`."""
     return units.spelled(size_bytes // units.BYTES["MB"], "MB", major)
 
@@ -95,7 +95,7 @@ class Context:
 
     def bytes(self, name: str, value: str) -> int:
         """An amount of memory in the source version. Raises BadValue."""
-        return values.in_bytes(value, self._setting(name)) or 0
+        return values.convert_to_bytes(value, self._setting(name)) or 0
 
     def number(self, name: str, value: str) -> int:
         """A whole number in the source version. Raises BadValue."""
@@ -176,7 +176,7 @@ def _one_word(words: Mapping[str, str]) -> Callable[..., str]:
 def _most_wal(value: str, context: Context) -> str:
     # The formula in the release notes of 9.5.
     size = 3 * context.number("checkpoint_segments", value) * context.segment_bytes
-    return as_megabytes(size, context.target)
+    return format_size(size, context.target)
 
 
 def _least_wal(value: str, context: Context) -> str:
@@ -184,7 +184,7 @@ def _least_wal(value: str, context: Context) -> str:
     size = (
         2 * context.number("checkpoint_segments", value) + 1
     ) * context.segment_bytes
-    return as_megabytes(size, context.target)
+    return format_size(size, context.target)
 
 
 def _size_to_segments(value: str, context: Context) -> str:
@@ -194,7 +194,7 @@ def _size_to_segments(value: str, context: Context) -> str:
 
 def _kept_size(value: str, context: Context) -> str:
     size = context.number("wal_keep_segments", value) * context.segment_bytes
-    return as_megabytes(size, context.target)
+    return format_size(size, context.target)
 
 
 def _kept_segments(value: str, context: Context) -> str:

@@ -56,7 +56,7 @@ def known(base: str, major: str) -> tuple[str, ...]:
     )
 
 
-def to_base(number: float, unit: str, base: str, major: str) -> float:
+def convert_to_base(number: float, unit: str, base: str, major: str) -> float:
     """A number of `unit` in the setting's own base unit, rounded as the version rounds.
 
     From 12 on, a fraction is first rounded to the next smaller unit: 30.1GB is 30822MB.

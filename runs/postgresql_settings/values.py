@@ -98,7 +98,7 @@ def allowed(setting: Setting) -> str:
     )
 
 
-def in_bytes(text: str, setting: Setting) -> int | None:
+def convert_to_bytes(text: str, setting: Setting) -> int | None:
     """How many bytes the value means; None for -1 and 0, which have other meanings.
 
     Raises BadValue; ValueError if the setting is not an amount of memory.
@@ -172,7 +172,7 @@ def _number(text: str, setting: Setting) -> float:
     try:
         count = _read(number, setting)
         if unit:
-            count = units.to_base(count, unit, setting.unit, setting.major)
+            count = units.convert_to_base(count, unit, setting.unit, setting.major)
         return round(count) if setting.kind == "integer" else float(count)
     except (OverflowError, ValueError) as error:  # as 1e400, or thousands of digits
         raise _no_number(text, setting) from error

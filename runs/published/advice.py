@@ -19,16 +19,16 @@ class Advice:
 
 def advice(document: Document) -> list[Advice]:
     """What the file lacks, first of the publication and then of each campaign."""
-    of_source = [Advice("", text) for text in _of_source(document)]
+    of_source = [Advice("", text) for text in _advise_source(document)]
     of_campaigns = [
         Advice(campaign.slug, text)
         for campaign in document.campaigns
-        for text in _of_campaign(campaign)
+        for text in _advise_campaign(campaign)
     ]
     return of_source + of_campaigns
 
 
-def _of_source(document: Document) -> Iterator[str]:
+def _advise_source(document: Document) -> Iterator[str]:
     source = document.source
     if not (source.url or source.traces):
         yield "no address of the original: give “url”, or “traces” that lead towards it"
@@ -40,7 +40,7 @@ def _of_source(document: Document) -> Iterator[str]:
         yield "no summary: say in a sentence what was measured"
 
 
-def _of_campaign(campaign: CampaignEntry) -> Iterator[str]:
+def _advise_campaign(campaign: CampaignEntry) -> Iterator[str]:
     databases = [node for node in campaign.nodes if node.role == "database"]
     levels = {
         **campaign.levels,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.published import printing_errors
 from runs.published.document import CampaignEntry, DiscrepancyEntry, Rule, SameAs, Text
 from runs.published.errors import PublishedFileError
@@ -71,7 +71,7 @@ class _Table:
             (figure.metric, figure.key, figure.repeat): figure
             for figure in self.figures[::-1]
         }
-        self.repeats = by_key(
+        self.repeats = group_by_key(
             ((figure.metric, figure.key), figure)
             for figure in self.figures
             if figure.repeat is not None
@@ -145,7 +145,7 @@ def _results(
     """All values that can be computed for the figure, the most significant first."""
     rule = table.campaign.derived.get(figure.metric)
     if rule and is_derived(table.campaign, figure):
-        recomputed = _by_rule(table, figure, rule)
+        recomputed = _recompute(table, figure, rule)
         if recomputed:
             yield _Result(
                 rule.kind, recomputed, Text(recomputed.formula, recomputed.formula)
@@ -161,10 +161,10 @@ def _results(
             yield result
 
 
-def _by_rule(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
+def _recompute(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
     if rule.kind == "median":
         return _median(table.repeats.get((rule.operand, figure.key), []))
-    return printing_errors.by_rule(rule, figure.levels, table.operand)
+    return printing_errors.recompute(rule, figure.levels, table.operand)
 
 
 def _median(repeats: Sequence[Figure]) -> Recomputed | None:
@@ -247,7 +247,7 @@ def _repeated_rows(table: _Table) -> Iterator[Fault]:
     """Rows that repeat another one, figure by figure, under the same printed label."""
     if any(entry.kind == "repeated_row" for entry in table.campaign.discrepancies):
         return
-    rows = by_key((figure.row, figure) for figure in table.figures)
+    rows = group_by_key((figure.row, figure) for figure in table.figures)
     row_of: dict[tuple[Any, ...], int] = {}
     for row, figures_of_row in rows.items():
         content = (

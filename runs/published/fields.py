@@ -141,7 +141,7 @@ class Fields:
         self, name: str, *, required: bool = False, choices: tuple[str, ...] = ()
     ) -> str:
         """One text; empty if there is none."""
-        text = self._of_type(name, str, "one text")
+        text = self._take_type(name, str, "one text")
         if required and not text:
             raise self.fault(f"lacks “{name}”")
         if text and choices and text not in choices:
@@ -185,13 +185,13 @@ class Fields:
 
     def items(self, name: str) -> list[Any]:
         """A list; empty if there is none."""
-        return self._of_type(name, list, "a list")
+        return self._take_type(name, list, "a list")
 
     def mapping(self, name: str) -> dict[str, Any]:
         """A mapping as it is in the file; empty if there is none."""
-        return self._of_type(name, dict, "a mapping")
+        return self._take_type(name, dict, "a mapping")
 
-    def _of_type(self, name: str, kind: type[T], words: str) -> T:
+    def _take_type(self, name: str, kind: type[T], words: str) -> T:
         """The field as it is in the file, or nothing of that type."""
         raw = self.raw(name, kind())
         if not isinstance(raw, kind):
@@ -236,7 +236,7 @@ class Fields:
             )
             if field.name in members or (is_optional and self.raw(field.name) is None):
                 continue
-            members[field.name] = self._of_kind(field.name, kinds[field.name])
+            members[field.name] = self._take_kind(field.name, kinds[field.name])
         self.close()
         return cls(**members)
 
@@ -249,7 +249,7 @@ class Fields:
             for entry_key, value in self.mapping(name).items()
         }
 
-    def _of_kind(self, name: str, kind: Any) -> Any:
+    def _take_kind(self, name: str, kind: Any) -> Any:
         kind = get_args(kind)[0] if type(None) in get_args(kind) else kind
         readers: dict[Any, Callable[..., Any]]
         readers = {

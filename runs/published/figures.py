@@ -131,7 +131,9 @@ def figures(campaign: CampaignEntry) -> tuple[Figure, ...]:
     two figures that cannot be distinguished.
     """
     figures_read = tuple(
-        figure for row in range(len(campaign.grid)) for figure in _of_row(campaign, row)
+        figure
+        for row in range(len(campaign.grid))
+        for figure in _read_row(campaign, row)
     )
     figure_of: dict[tuple[Any, ...], Figure] = {}
     for figure in figures_read:
@@ -152,7 +154,7 @@ def figures(campaign: CampaignEntry) -> tuple[Figure, ...]:
     return figures_read
 
 
-def _of_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
+def _read_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
     cells = campaign.grid[row]
     levels, metric = _levels_of_row(campaign, row)
     label = " ".join(

@@ -47,7 +47,7 @@ class Operand:
 Find = Callable[[str, Mapping[str, Any]], Operand | None]
 
 
-def by_rule(rule: Rule, levels: Mapping[str, Any], find: Find) -> Recomputed | None:
+def recompute(rule: Rule, levels: Mapping[str, Any], find: Find) -> Recomputed | None:
     """A ratio or a sum at these levels; None if an operand is missing, and for other rules."""
     if rule.kind == "ratio":
         value, base = (
@@ -109,15 +109,15 @@ def ratio(value: Operand, base: Operand, form: Form) -> Recomputed | None:
 def median(repeats: Sequence[Operand]) -> Recomputed:
     """The median of printed repeats, of which there are some."""
     texts = "; ".join(operand.text for operand in repeats)
-    return _of_all(statistics.median, repeats, f"median({texts})")
+    return _combine_all(statistics.median, repeats, f"median({texts})")
 
 
 def total(operands: Sequence[Operand]) -> Recomputed:
     """The sum of printed figures."""
-    return _of_all(sum, operands, " + ".join(operand.text for operand in operands))
+    return _combine_all(sum, operands, " + ".join(operand.text for operand in operands))
 
 
-def _of_all(
+def _combine_all(
     combine: Callable[[Iterable[float]], float],
     operands: Sequence[Operand],
     formula: str,

@@ -216,7 +216,7 @@ def _check_names(
     if unknown:
         message = f"“reproduce” has an unknown field: {', '.join(sorted(unknown))}"
         words = f"{min(unknown)}:"
-        raise _fault(campaign, _with_known(message, REPRODUCE_KEYS), words=words)
+        raise _fault(campaign, _add_known_names(message, REPRODUCE_KEYS), words=words)
     for name in ("shown_by", "why_not"):
         if name in campaign.reproduce:
             as_text(campaign.reproduce[name], f"“{name}”", campaign=campaign.slug)
@@ -243,14 +243,16 @@ def _check_derived(campaign: CampaignEntry, figures_read: Figures) -> None:
                     f"“derived” names the metric {name}, which the table does not have"
                 )
                 raise _fault(
-                    campaign, _with_known(message, metrics), words=(f"{metric}:", name)
+                    campaign,
+                    _add_known_names(message, metrics),
+                    words=(f"{metric}:", name),
                 )
         for factor in (*rule.to, *rule.over):
             if factor not in factors:
                 message = f"“derived” names the factor {factor}, which the table does not have"
                 raise _fault(
                     campaign,
-                    _with_known(message, factors),
+                    _add_known_names(message, factors),
                     words=(f"{metric}:", factor),
                 )
 
@@ -264,7 +266,7 @@ def _check_chart(campaign: CampaignEntry, figures_read: Figures) -> None:
         unknown = chart.keys() - CHART_KEYS
         if unknown:
             names = sorted(unknown)
-            message = _with_known(
+            message = _add_known_names(
                 f"“chart” has an unknown field: {', '.join(names)}", CHART_KEYS
             )
             raise _fault(campaign, message, words=f"{names[0]}:")
@@ -277,7 +279,9 @@ def _check_chart(campaign: CampaignEntry, figures_read: Figures) -> None:
                     f"“chart” names the metric {name}, which the table does not have"
                 )
                 raise _fault(
-                    campaign, _with_known(message, metrics), words=("chart:", str(name))
+                    campaign,
+                    _add_known_names(message, metrics),
+                    words=("chart:", str(name)),
                 )
         _check_ratio(campaign, figures_read, chart.get("ratio"))
 
@@ -293,7 +297,7 @@ def _check_ratio(campaign: CampaignEntry, figures_read: Figures, ratio: Any) -> 
     if str(ratio["base"]) not in levels:
         message = f"“ratio” names {ratio['factor']} {ratio['base']}, which the table does not have"
         words = ("ratio:", f"base: {ratio['base']}")
-        raise _fault(campaign, _with_known(message, levels), words=words)
+        raise _fault(campaign, _add_known_names(message, levels), words=words)
 
 
 def _check_texts(campaign: CampaignEntry, figures_read: Figures) -> None:
@@ -324,7 +328,7 @@ def _check_references(campaign: CampaignEntry, tables: set[str]) -> None:
         if reference.table not in tables:
             message = f"“same_as” names the table {reference.table}, which the file does not have"
             words = ("same_as:", reference.table)
-            raise _fault(campaign, _with_known(message, tables), words=words)
+            raise _fault(campaign, _add_known_names(message, tables), words=words)
 
 
 def _check_unit(campaign: CampaignEntry, figure: Figure, known_names: Known) -> None:
@@ -345,7 +349,7 @@ def _is_unit(printed: str, unit: str) -> bool:
     return printed.replace("s/", "/").casefold() == unit.replace("s/", "/").casefold()
 
 
-def _with_known(message: str, names: Iterable[str]) -> str:
+def _add_known_names(message: str, names: Iterable[str]) -> str:
     """The message with its remedy: the names that can be taken."""
     return f"{message}; take one of {', '.join(sorted(filter(None, names)))}."
 

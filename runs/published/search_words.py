@@ -56,7 +56,7 @@ def has_all(query: str, title: str) -> bool:
     return all(word in plain for word in normal(query).split())
 
 
-def in_titles(query: str) -> str:
+def weigh_titles(query: str) -> str:
     """The words of a query for `to_tsquery`, all of them with the weight of titles."""
     quoted = (word.replace("\\", "\\\\").replace("'", "''") for word in query.split())
     return " & ".join(f"'{word}':A" for word in quoted)

@@ -134,7 +134,7 @@ def _element(name: str, members: list[tuple[str, Any]], texts: list[str]) -> Any
     return members_by_name
 
 
-def with_times(root: Node) -> Node:
+def add_times(root: Node) -> Node:
     """The same tree, whose nodes know their processes and what they ran for others."""
     root_with_processes = _add_processes(root, 1.0)
     return _add_inner(root_with_processes, _inner(root_with_processes))
@@ -175,7 +175,7 @@ def _inner(root: Node) -> dict[int, float]:
             ms_left = init.elapsed_ms or 0.0
             if not init.is_init or not ms_left:
                 continue
-            for reader in readers.of(node, init):
+            for reader in readers.find_readers(node, init):
                 free = (reader.own_ms or 0.0) - inner.get(id(reader), 0.0)
                 ms_taken = min(max(free, 0.0), ms_left)
                 inner[id(reader)] = inner.get(id(reader), 0.0) + ms_taken
@@ -221,7 +221,7 @@ class _Readers:
         for mark in marks:
             self._marked[mark].append(place)
 
-    def of(self, owner: Node, init: Node) -> Iterator[Node]:
+    def find_readers(self, owner: Node, init: Node) -> Iterator[Node]:
         """The nodes that read its result, in printed order; at last the one it belongs to."""
         _word, _blank, name = init.role.partition(" ")
         if init.role.startswith("CTE "):
@@ -267,13 +267,13 @@ def read(text: str) -> Plan:
         )
     if len(LOGGED.findall(text)) > 1:
         raise PlanUnreadableError(_SEVERAL)
-    text = foreign_json.of_program(_join_breaks(enclosed.without_quotes(text)))
+    text = foreign_json.convert_literal(_join_breaks(enclosed.strip_quotes(text)))
     plan = _read(text)
     if not _is_whole(plan) or text.count("\\n") > text.count("\n"):
         plan = max((plan, *_inside(text)), key=_worth)
     if not isinstance(plan, Plan):
         raise plan
-    plan = replace(plan, root=with_times(plan.root))
+    plan = replace(plan, root=add_times(plan.root))
     return replace(plan, root=_subtract_jit(plan.root, plan.jit_ms))
 
 

@@ -42,7 +42,7 @@ from runs.servers.selectors import builds
 from runs.shared.api import doors
 from runs.shared.api.doors import QueryDoor, ReadOnlyDoor
 from runs.shared.api.shapes import computed
-from runs.wording import of_stored
+from runs.wording import say_stored
 
 VALIDITY: dict[str, Any] = {
     "source": "judgement",
@@ -57,7 +57,7 @@ class Translated(serializers.CharField):
 
     def to_representation(self, value: str) -> str:
         """As the catalogue has it."""
-        return of_stored({}, value, gettext)
+        return say_stored({}, value, gettext)
 
 
 class Worded(serializers.CharField):
@@ -65,7 +65,7 @@ class Worded(serializers.CharField):
 
     def to_representation(self, value: Any) -> str:
         """Of its text and values, where it is made of them."""
-        return of_stored(value.wording, value.message, gettext)
+        return say_stored(value.wording, value.message, gettext)
 
 
 class Notes(serializers.ListField):
@@ -78,7 +78,7 @@ class Notes(serializers.ListField):
         return [
             {name: member for name, member in note.items() if name != "wording"}
             | {
-                "message": of_stored(
+                "message": say_stored(
                     note.get("wording", {}), note.get("message", ""), gettext
                 )
             }
@@ -362,7 +362,7 @@ class RunDoor(ReadOnlyDoor[Run]):
 
     def get_queryset(self) -> QuerySet[Run]:
         """With the findings for a single run."""
-        return runs.with_findings() if self.detail else runs.listed()
+        return runs.select_findings() if self.detail else runs.listed()
 
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:

@@ -33,7 +33,9 @@ class RunFilters(Filters):
     version = VersionFilter()
     server = NamedFilter(Server, "server", label=_("Server"))
     hardware = django_filters.CharFilter(
-        method=lambda rows, _name, value: runs.on_hardware(rows, fingerprint=value),
+        method=lambda rows, _name, value: runs.filter_by_hardware(
+            rows, fingerprint=value
+        ),
         label=_("Hardware"),
         help_text="Fingerprint of the hardware profile that it was made on.",
     )

@@ -74,7 +74,7 @@ class RecordedGenerator:
         """Whether a step of that name ran there."""
         return step.endswith(f"-{self.name}")
 
-    def on(self, script: str, *, after: str = "") -> str:
+    def wrap_script(self, script: str, *, after: str = "") -> str:
         """The script as one that runs there; `after` follows on the line of the call."""
         redirection, _newline, document = _NOTHING.here_document(script).partition("\n")
         return f"on {self.variable} {redirection}{after}\n{document}"
@@ -178,7 +178,9 @@ def password(
             word = generator.folders.word(path)
             keep = f"mkdir -p {generator.folders.word(path.rpartition('/')[0])}\n"
             commands.append(
-                generator.on(keep + f"printf '*:*:*:*:%s\\n' \"$PASSWORD\" >{word}\n")
+                generator.wrap_script(
+                    keep + f"printf '*:*:*:*:%s\\n' \"$PASSWORD\" >{word}\n"
+                )
             )
     return "".join(commands)
 
@@ -200,7 +202,7 @@ def wait_for(loads: Sequence[tuple[RecordedGenerator, str, int]]) -> str:
 def begin_load(generator: RecordedGenerator, step: str, script: str) -> str:
     """Start the load without waiting for its end."""
     out = f' >"$BASE"/{_NOTHING.word(step)}.out 2>&1 &'
-    return f"{generator.on(script, after=out)}{generator.name}=$!\n"
+    return f"{generator.wrap_script(script, after=out)}{generator.name}=$!\n"
 
 
 def encryption(hba: str, version: str) -> str:

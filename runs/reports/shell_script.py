@@ -294,7 +294,7 @@ def _there(command: RecordedCommand, machine: RecordedGenerator) -> str:
     if load_machines.is_load(command.step):
         return load_machines.begin_load(machine, command.step, script)
     expected = f" || recorded $? {command.exit_status}" if command.exit_status else ""
-    return machine.on(script, after=expected)
+    return machine.wrap_script(script, after=expected)
 
 
 def _password(run: RecordedRun, folders: Folders) -> str:

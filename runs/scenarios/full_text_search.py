@@ -35,7 +35,7 @@ from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_design import comparable
 from runs.scenarios.timed_sql import planned
 from runs.tools import known_metrics
-from runs.tools.pgbench import for_tool
+from runs.tools.pgbench import adapt_script
 from runs.wording import gettext_noop as _
 
 REPLICATION, LOGICAL, REPLICA = "replication", "logical", "replica"
@@ -250,7 +250,7 @@ async def _rows(bench: Bench, step: str) -> int:
 
 async def _background(bench: Bench) -> tuple[str, ...]:
     path = f"{bench.directory}/background.sql"
-    script = for_tool(_insert_script(bench), bench.plan.client_version_num)
+    script = adapt_script(_insert_script(bench), bench.plan.client_version_num)
     await bench.write("write-background-script", path, script)
     seconds = bench.parameters["duration"] + GRACE_SECONDS
     rate = bench.parameters["insert_rate"]

@@ -77,7 +77,7 @@ class PgbenchLoad:
             fillfactor = bench.parameters.get("fillfactor", 100)
             await pgbench.initialise(bench, fillfactor=fillfactor, options=options)
         if workload is not None and workload.init_sql:
-            await bench.sql("initialise-workload", _with_scale(bench, workload))
+            await bench.sql("initialise-workload", _set_scale(bench, workload))
             await bench.sql("vacuum-workload", "VACUUM ANALYZE;")
             await bench.sql("checkpoint-after-workload", "CHECKPOINT;")
 
@@ -173,7 +173,7 @@ def has_psql_commands(sql: str) -> bool:
     return "\\" in sql
 
 
-def _with_scale(bench: Bench, workload: WorkloadPlan) -> str:
+def _set_scale(bench: Bench, workload: WorkloadPlan) -> str:
     """The workload's SQL; `:scale` in it is the scale factor, by psql's own variables.
 
     Raises TargetProblem `psql_command`: an earlier release stored SQL with such commands.

@@ -196,7 +196,7 @@ async def _explain(
 
     async def told(step: str, *, by_log: bool) -> str:
         script = generators.explaining(text, bench.plan.version_num, by_log=by_log)
-        script = pgbench.for_tool(script, bench.plan.client_version_num)
+        script = pgbench.adapt_script(script, bench.plan.client_version_num)
         result = await bench.step(
             step, argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS
         )
@@ -296,7 +296,7 @@ class Load:
     async def write_scripts(self) -> None:
         """Put the scripts there, in the syntax of that pgbench."""
         for path, script in zip(self._paths, self.scripts, strict=True):
-            text = pgbench.for_tool(script.text, self.version_num)
+            text = pgbench.adapt_script(script.text, self.version_num)
             of_several = (
                 path.rpartition("/")[2].removeprefix("script").removesuffix(".sql")
             )

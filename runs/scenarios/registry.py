@@ -84,7 +84,7 @@ def get(slug: str, levels: Mapping[str, Iterable[Level]] | None = None) -> Scena
     return common_factors.widened(scenario, levels or {})
 
 
-def of_cell(slug: str, levels: Mapping[str, Level]) -> Scenario:
+def find_by_levels(slug: str, levels: Mapping[str, Level]) -> Scenario:
     """The same by the levels of one cell."""
     return get(slug, {name: (level,) for name, level in levels.items()})
 

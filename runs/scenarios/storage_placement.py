@@ -152,8 +152,8 @@ class StoragePlacement(pgbench.PrewarmedTables):
                 ),
             )
         base: BaseDir = nodes[0].base
-        path = base.below("clusters", folder_of(bench.plan.run_id, PLACED))
-        await nodes[0].on_host(lambda host: base.make_folder(host, path))
+        path = base.join("clusters", folder_of(bench.plan.run_id, PLACED))
+        await nodes[0].retry_on_host(lambda host: base.make_folder(host, path))
         folder = f"{path}/data"
         await bench.step("make-fast-folder", ["mkdir", "-p", folder], check=False)
         argv = ["sh", "-c", _DEVICES, "devices", bench.cluster.data, folder]

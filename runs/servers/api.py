@@ -31,7 +31,7 @@ from runs.shared.api import doors
 from runs.shared.api.doors import ReadOnlyDoor, Schema
 from runs.shared.api.parsing import StrictSerializer
 from runs.shared.api.shapes import computed, shape
-from runs.wording import of_stored
+from runs.wording import say_stored
 
 
 class HardwareSerializer(serializers.Serializer[HardwareProfile]):
@@ -194,7 +194,7 @@ class ServerSerializer(serializers.Serializer[Server]):
             return None
         return {
             "code": server.problem_code,
-            "message": of_stored(server.wording, server.problem, _),
+            "message": say_stored(server.wording, server.problem, _),
             "remedy": _(server.problem_remedy) if server.problem_remedy else "",
         }
 
@@ -345,7 +345,9 @@ class PreflightDoor(AskedDoor):
         The answer comes at once; its `url` (also in `Location`) has the findings seconds later.
         """
         serializer = doors.taken(CampaignDraftSerializer, request)
-        return self.accepted(server_checks.of_draft(draft=serializer.unchecked_draft()))
+        return self.accepted(
+            server_checks.request_draft_check(draft=serializer.unchecked_draft())
+        )
 
 
 @addresses.door(

@@ -17,7 +17,7 @@ class HardwareFilters(Filters):
     shown = ("q",)
     q = WordsFilter(
         _("name, CPU model, or cloud, such as EPYC or AWS"),
-        words.of_hardware,
+        words.filter_hardware,
         "Words of its name, CPU model or cloud.",
     )
     cpu_model = django_filters.CharFilter(

@@ -88,7 +88,7 @@ FROM (SELECT %s::bigint AS id) AS campaign
 """
 
 
-def of_uploads(campaign: int) -> str | None:
+def find_upload_version(campaign: int) -> str | None:
     """The version of all that an uploaded campaign has of its own. One query.
 
     It says nothing of other campaigns, by which verdicts may judge. None in a transaction, as of

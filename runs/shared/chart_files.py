@@ -77,9 +77,9 @@ def answer(
 def dates_text(first: date | None, last: date | None) -> str:
     """Of when the figures are: a day, or from one to another; empty where unknown."""
     days = list(dict.fromkeys(f"{day:%Y-%m-%d}" for day in (first, last) if day))
-    return of_dates(" – ".join(days))
+    return say_dates(" – ".join(days))
 
 
-def of_dates(dates: str) -> str:
+def say_dates(dates: str) -> str:
     """The same of days or years in words."""
     return _("figures of %(dates)s") % {"dates": dates} if dates else ""

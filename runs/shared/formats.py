@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from runs.analysis.number_words import fraction
-from runs.wording import of_stored
+from runs.wording import say_stored
 
 # "2025 09" of a publication's slug: a year and a month.
 _MONTH = re.compile(r"(?<= [12]\d\d\d) (?=\d\d(?: |$))")
@@ -129,7 +129,7 @@ def factor(value: float | None) -> str:
     return ratio(value) if value < 10 else quantity(float(f"{value:.3g}"))
 
 
-def in_unit(title: str, unit: str) -> str:
+def add_unit(title: str, unit: str) -> str:
     """A title with the unit of what it names, if that has one: "Throughput (tps)"."""
     return f"{title} ({unit})" if unit else title
 
@@ -226,12 +226,12 @@ def translated(text: str) -> str:
 def worded(stored: Any) -> str:
     """Why a run or a server is as it is, in the reader's language."""
     message = getattr(stored, "message", "") or getattr(stored, "problem", "")
-    return of_stored(stored.wording, message, gettext)
+    return say_stored(stored.wording, message, gettext)
 
 
 def noted(note: Mapping[str, Any]) -> str:
     """The message of a run's note in the reader's language."""
-    return of_stored(note.get("wording", {}), note.get("message", ""), gettext)
+    return say_stored(note.get("wording", {}), note.get("message", ""), gettext)
 
 
 def spoken(text: str | Mapping[str, str] | None) -> str:
@@ -263,7 +263,7 @@ def language(wanted_language: str) -> str:
     )
 
 
-def in_language(stored: Any, field: str) -> str:
+def translate_field(stored: Any, field: str) -> str:
     """A text field of a stored object in the reader's language: `title_ja` where it is filled."""
     translation = getattr(stored, f"{field}_{(get_language() or 'en')[:2]}", "")
     return str(translation or getattr(stored, field))
@@ -283,7 +283,7 @@ def term(name: str) -> str:
 
 def named(stored: Any) -> str:
     """The name of a stored object: its own Japanese one, else what the catalogue has for it."""
-    found = in_language(stored, "name")
+    found = translate_field(stored, "name")
     return translated(found) if found == stored.name else found
 
 
@@ -307,7 +307,7 @@ def place(number: str) -> str:
     return number
 
 
-def as_read(level: Any) -> Any:
+def format_level(level: Any) -> Any:
     """A level as people write it: a duration of 60.0 s is 60."""
     return int(level) if isinstance(level, float) and level.is_integer() else level
 
@@ -323,7 +323,9 @@ def listed(value: Any) -> Any:
     return ", ".join(str(listed(each)) for each in value) or None
 
 
-def between(later: datetime | None, earlier: datetime | None) -> timedelta | None:
+def subtract_times(
+    later: datetime | None, earlier: datetime | None
+) -> timedelta | None:
     """The time from the second to the first; None while one of them is not known."""
     return later - earlier if later and earlier else None
 

@@ -14,7 +14,7 @@ class _Unnest(Func):
     output_field = BigIntegerField()
 
 
-def of_each(
+def take_newest(
     rows: QuerySet[M], owners: QuerySet[Any], *, foreign_key: str, number: int
 ) -> QuerySet[M]:
     """So many of the rows of each, the newest first; `foreign_key` is the rows' key of the others.

@@ -228,7 +228,7 @@ def refused(request: HttpRequest, error: ServiceError) -> None:
     messages.error(request, sentence(error), extra_tags=error.code)
 
 
-def into_form(form: BaseForm, error: ServiceError) -> None:
+def add_error(form: BaseForm, error: ServiceError) -> None:
     """Put the error at the field that is at fault, or above the form."""
     form.add_error(error.field if error.field in form.fields else None, sentence(error))
 
@@ -257,7 +257,7 @@ def refusals(request: HttpRequest) -> _Shown:
 
 def faults_of(form: BaseForm) -> _Shown:
     """What a service refuses within the block is at fault in the form."""
-    return _Shown(lambda error: into_form(form, error))
+    return _Shown(lambda error: add_error(form, error))
 
 
 def sentence(error: ServiceError) -> str:

@@ -21,7 +21,7 @@ OF = "--"
 _DIGEST = 8
 
 
-def in_project(name: str, project: Project | None, *, of: type[models.Model]) -> str:
+def qualify_slug(name: str, project: Project | None, *, of: type[models.Model]) -> str:
     """The slug that a row of a model has by this name: with its project where that is private.
 
     One that does not fit is cut, and gets a digest of the whole name.
@@ -58,7 +58,7 @@ def store(
     """
     slugs = type(row)._default_manager.values_list("slug", flat=True)
     for name in _numbered(slugify(called) or otherwise, _longest(type(row))):
-        slug = in_project(name, project, of=type(row))
+        slug = qualify_slug(name, project, of=type(row))
         if slug in taken or slugs.filter(slug=slug).exists():
             continue
         row.slug = slug  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ def free(
     for name in chain(
         [wanted_slug], islice(_numbered(wanted_slug, _longest(model)), 1, None)
     ):
-        slug = in_project(name, project, of=model)
+        slug = qualify_slug(name, project, of=model)
         if slug not in forbidden_slugs and not slugs.filter(slug=slug).exists():
             return slug
     raise AssertionError("numbers do not end")

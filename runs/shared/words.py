@@ -9,12 +9,12 @@ MOST_WORDS = 8
 LONGEST = 200
 
 
-def of_configurations(found: QuerySet[Any], words: str) -> QuerySet[Any]:
+def filter_configurations(found: QuerySet[Any], words: str) -> QuerySet[Any]:
     """Those of these configurations that have all of the words; one may be a setting's name."""
     return saying(found, words, "name", "slug", "description", are_settings=True)
 
 
-def of_hardware(found: QuerySet[Any], words: str) -> QuerySet[Any]:
+def filter_hardware(found: QuerySet[Any], words: str) -> QuerySet[Any]:
     """Those of these hardware profiles that have all of the words."""
     return saying(found, words, "name", "cpu_model", "virtualization", "facts__cloud")
 

@@ -303,6 +303,6 @@ def _rounded(value: Any) -> Any:
 _BETWEEN = re.compile(r"(?<=>)\n\s+|\n[ \t]+")
 
 
-def without_indents(written: str) -> SafeString:
+def strip_indents(written: str) -> SafeString:
     """HTML without indents and without empty lines after tags; `<pre>` needs its own."""
     return SafeString(_BETWEEN.sub("\n", written).strip())

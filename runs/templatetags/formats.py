@@ -16,16 +16,14 @@ from runs.shared.formats import (
     LIMITS,
     UNITS,
     about,
-    as_read,
-    between,
+    add_unit,
     bytesize,
     capped,
     change,
     duration,
     estimate,
     factor,
-    in_language,
-    in_unit,
+    format_level,
     kilobytes,
     limit,
     listed,
@@ -39,8 +37,10 @@ from runs.shared.formats import (
     ratio,
     repeats,
     spoken,
+    subtract_times,
     term,
     tone,
+    translate_field,
     translated,
     unbroken,
     unlocalised,
@@ -66,15 +66,15 @@ register.filter(translated)
 register.filter(worded)
 register.filter(noted)
 register.filter(spoken)
-register.filter(in_language)
+register.filter(translate_field)
 register.filter(term)
-register.filter(in_unit)
+register.filter(add_unit)
 register.filter(named)
 register.filter(memory)
 register.filter(place)
-register.filter(as_read)
+register.filter(format_level)
 register.filter(listed)
-register.filter(between)
+register.filter(subtract_times)
 register.filter(unlocalised)
 register.filter(tone)
 register.filter(capped)

@@ -31,7 +31,7 @@ class HostReading:
     columns: Mapping[str, tuple[float | None, ...]]
 
 
-def of_samples(
+def read_samples(
     tool: str,
     seconds: Sequence[float],
     samples: Sequence[Mapping[str, float]],

@@ -33,7 +33,7 @@ class Metric:
         """What is measured, whatever the unit. Raises KeyError for a unit of no known quantity."""
         return units.quantity_of(self.unit)
 
-    def of(self, value: float | None) -> tuple[MetricValue, ...]:
+    def make_values(self, value: float | None) -> tuple[MetricValue, ...]:
         """Return the measurement, or nothing where the tool gave no usable number."""
         if value is None or not math.isfinite(value) or abs(value) > _LARGEST:
             return ()
@@ -89,7 +89,7 @@ def interval_of(seconds: Sequence[float]) -> float | None:
     return round(middle, 3) if middle > 0.0005 else None
 
 
-def at_moments(metric: Metric, points: Iterable[Point]) -> tuple[SeriesData, ...]:
+def make_series(metric: Metric, points: Iterable[Point]) -> tuple[SeriesData, ...]:
     """The series of points whose times are seconds since any moment: it begins with the first."""
     ordered = sorted(points, key=lambda point: point[0])
     placed = [(moment - ordered[0][0], value) for moment, value in ordered]

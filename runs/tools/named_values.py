@@ -21,7 +21,7 @@ _ANY = Metric("real_time", "", "ms", "lower")
 MOST = 900  # measurements: an upload takes 1,000
 
 
-def of_document(
+def make_reader(
     is_one: Callable[[Any], bool],
     make: Callable[[Any], Reading],
     otherwise: UnreadableOutput,
@@ -93,4 +93,4 @@ def doubled(names: Sequence[str]) -> tuple[Reason, ...]:
 
 def median_of(metric: Metric, values: Sequence[float]) -> tuple[MetricValue, ...]:
     """The median of repeats, or nothing where there is none."""
-    return metric.of(statistics.median(values)) if values else ()
+    return metric.make_values(statistics.median(values)) if values else ()

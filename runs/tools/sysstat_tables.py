@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from runs.patterns import re
 from runs.tools import output
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import HostReading, of_samples
+from runs.tools.host_reading import HostReading, read_samples
 from runs.tools.metrics import interval_of
 from runs.wording import gettext_noop as _
 
@@ -54,7 +54,7 @@ def read(
     times = sorted(samples)
     interval = interval_of(times) or 1.0
     seconds = [time - times[0] + interval for time in times]
-    return of_samples(tool, seconds, [samples[time] for time in times], absent)
+    return read_samples(tool, seconds, [samples[time] for time in times], absent)
 
 
 def number(cells: Cells, name: str) -> float | None:

@@ -46,11 +46,9 @@ _TAG = re.compile(r"</?[a-z]{1,10}>")
 def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
     """The tool's own text, and a note where its lines had times."""
     text = _ESCAPE.sub("", text_of(_decoded(content))).removeprefix("\ufeff")
-    text = enclosed.without_quotes(_unescaped(text.replace("\u00a0", " ")))
-    text = (
-        enclosed.without_marks(text) if "<pre" in text[:_PAGE_BEGINS].lower() else text
-    )
-    text = enclosed.in_cdata(text) if "<![CDATA[" in text[:_PAGE_BEGINS] else text
+    text = enclosed.strip_quotes(_unescaped(text.replace("\u00a0", " ")))
+    text = enclosed.strip_marks(text) if "<pre" in text[:_PAGE_BEGINS].lower() else text
+    text = enclosed.strip_cdata(text) if "<![CDATA[" in text[:_PAGE_BEGINS] else text
     if text.count("\r") > 1 and text.count("\n") <= 1:  # lines as of old Macs
         text = text.replace("\r", "\n")
     *whole_lines, cut = text.split("\n")

@@ -54,7 +54,7 @@ def topic_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
             [framed.tile(answer.figure)],
             title=translated(asked.question),
             texts=list(filter(None, (answer.sentence, answer.detail, answer.basis))),
-            data=chart_files.of_dates(answer.years),
+            data=chart_files.say_dates(answer.years),
             path=f"/topics/{slug}/",
         )
 

@@ -19,7 +19,7 @@ from runs.access import addresses
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.access.services import projects
-from runs.importers.row import Imported, ImportedRun, of_reading
+from runs.importers.row import Imported, ImportedRun, build_fields
 from runs.models import Project
 from runs.shared import pages, programs
 from runs.shared import reading as foreign
@@ -27,7 +27,7 @@ from runs.shared.errors import Fault, ServiceError
 from runs.tools.adapter import Reading
 from runs.tools.output import text_of
 from runs.uploads.services import importing, version_level
-from runs.uploads.services.workload_levels import with_workload
+from runs.uploads.services.workload_levels import add_workload
 from runs.wording import put
 
 MOST_BYTES = 2_000_000
@@ -228,7 +228,7 @@ def _import(
     )
     if imported is None:
         return render(request, "uploads/new.html", context, status=_status(form))
-    runs = importing.in_own_campaigns(imported.runs, fields["project"])
+    runs = importing.qualify_campaigns(imported.runs, fields["project"])
     if not runs or "store" not in request.POST:
         campaigns = sorted({run.campaign for run in runs})
         context |= {"found": imported, "campaigns": campaigns, "again": _again(fields)}
@@ -274,13 +274,13 @@ def _placed(
     form_fields: Mapping[str, Any], reading: Reading
 ) -> tuple[dict[str, Any], list[Fault]]:
     fields = {"version": form_fields["version"]} if form_fields["version"] else {}
-    placed, faults = version_level.with_version(
+    placed, faults = version_level.add_version(
         {**fields, **reading.levels},
         reading.server_version or "",
         tool=reading.tool_name,
         has_figures=bool(reading.measurements),
     )
-    return with_workload(placed, reading.workload), faults
+    return add_workload(placed, reading.workload), faults
 
 
 def _store(
@@ -290,7 +290,7 @@ def _store(
     levels: dict[str, Any],
 ) -> HttpResponse:
     """The same text in the same campaign is the same run."""
-    fields = of_reading(reading) | {"levels": levels}
+    fields = build_fields(reading) | {"levels": levels}
     fields["server_version"] = reading.server_version or str(form_fields["version"])
     run = ImportedRun(
         campaign=form_fields["campaign"],

@@ -86,7 +86,7 @@ class WhySerializer(Shape):
     b = serializers.IntegerField(source="b.pk")
     summary = computed(
         serializers.CharField,
-        lambda explanation: answers.of_explanation(explanation).sentence,
+        lambda explanation: answers.answer_explanation(explanation).sentence,
     )
     answer = serializers.SerializerMethodField()
     obstacle = serializers.CharField()
@@ -125,7 +125,7 @@ class WhySerializer(Shape):
     @extend_schema_field(AnswerSerializer)
     def get_answer(self, explanation: Explanation) -> Any:
         """What the page prints, in the reader's language."""
-        return AnswerSerializer(answers.of_explanation(explanation)).data
+        return AnswerSerializer(answers.answer_explanation(explanation)).data
 
     @extend_schema_field(PartSerializer(many=True))
     def get_parts(self, explanation: Explanation) -> Any:
@@ -246,7 +246,7 @@ def markdown(explanation: Explanation, absolute: Callable[[str], str]) -> str:
     address = absolute(
         f"{reverse('compare-why')}?a={explanation.a.pk}&b={explanation.b.pk}"
     )
-    answer = answers.of_explanation(explanation)
+    answer = answers.answer_explanation(explanation)
     lines = [f"### {_plain(answer.sentence)}", ""]
     lines += list(_table(answer))
     lines.append(f"[{_plain(answer.question)}]({address})")

@@ -18,14 +18,14 @@ def explanations(campaign: Campaign) -> Iterator[Explanation]:
             base=ablation.base,
             head=ablation.head,
             title=ablation.campaign.title,
-            answer=answers.of_ablation(ablation, ablations.answers(ablation)),
+            answer=answers.answer_ablation(ablation, ablations.answers(ablation)),
         )
 
 
 @CONTINUATIONS.join
 def continuation(campaign: Campaign) -> Continuation | None:
     """An ablation has two looks only, and gets all rounds up to the second if the first is open."""
-    ablation = ablations.of_campaign(campaign.pk)
+    ablation = ablations.find_ablation(campaign.pk)
     if ablation is None:
         return None
     is_open = ablations.is_open(ablation)

@@ -238,7 +238,7 @@ def _drawn(explanation: Explanation) -> ChartFile | None:
     return ChartFile(
         [framed.tile(_figure(explanation))],
         title=_("Why %(b)s differs from %(a)s") % {"a": base, "b": head},
-        texts=[answers.of_explanation(explanation).sentence],
+        texts=[answers.answer_explanation(explanation).sentence],
         data=chart_files.dates_text(min(days, default=None), max(days, default=None)),
         path=f"/compare/why/?a={explanation.a.pk}&b={explanation.b.pk}",
     )
@@ -271,7 +271,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
     difference = explanation.difference
     return {
         "found": explanation,
-        "answer": answers.of_explanation(explanation),
+        "answer": answers.answer_explanation(explanation),
         "figure": _figure(explanation) if difference else None,
         "parts": _parts(difference) if difference else [],
         "waits": [_slept(slept) for slept in explanation.recorded.waits],

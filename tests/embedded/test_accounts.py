@@ -154,7 +154,7 @@ def test_where_no_account_gets_into_var_the_services_files_move_with_their_conte
     places.prepare(found)
 
     kept = places.artifacts / "kept"
-    assert found.web.can_enter(places.of_the_service)
+    assert found.web.can_enter(places.service_folder)
     assert not places.artifacts.is_relative_to(closed)
     assert (closed / "var/artifacts").resolve() == places.artifacts
     assert found.web.ask(lambda: kept.read_text() == "kept")

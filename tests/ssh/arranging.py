@@ -24,7 +24,7 @@ NOTHING = ([], [], [])
 
 def arranged(plan: RunPlan, slug: str, levels: dict, parameters: dict) -> RunPlan:
     """The plan of a cell of that scenario, with its clusters on the database's machine."""
-    scenario = registry.of_cell(slug, levels)
+    scenario = registry.find_by_levels(slug, levels)
     wanted = scenario.cluster(plan.version_num, levels)
     settings = {
         "shared_buffers": "32MB",

@@ -269,7 +269,7 @@ def direct(target: OpenSSH, address, key_pair) -> Callable[..., Director]:
                 address, host_key=target.host_key, private_key=key_pair[0]
             )
 
-        scenario = registry.of_cell(plan.scenario, plan.levels)
+        scenario = registry.find_by_levels(plan.scenario, plan.levels)
         return Director(
             plan=plan,
             attempt=attempt,
@@ -491,7 +491,9 @@ def on_bench(direct, plan):
 
         async def prepared():
             await node.claim()
-            await node.on_host(partial(node.base.make_folder, path=node.directory))
+            await node.retry_on_host(
+                partial(node.base.make_folder, path=node.directory)
+            )
             await bench.run("mkdir", node.steps_directory)
             try:
                 return await act(bench)

@@ -80,7 +80,7 @@ def test_two_removals_at_once_both_end_well(
     if not can_lock:
         script = module._REMOVE.replace("command -v flock", "false")
         monkeypatch.setattr(module, "_REMOVE", script)
-    folder = claimed.below("runs", "1-1")
+    folder = claimed.join("runs", "1-1")
     fill = (
         'cd "$1" && mkdir $(seq 500) && '
         "for each in *; do echo $each/a $each/b; done | xargs touch"
@@ -98,7 +98,7 @@ def test_two_removals_at_once_both_end_well(
 def test_a_removal_that_comes_late_leaves_what_was_made_anew(
     on_host, claimed, base_dir
 ):
-    folder = claimed.below("runs", "1-1")
+    folder = claimed.join("runs", "1-1")
 
     async def act(host):
         await claimed.make_folder(host, folder)

@@ -79,7 +79,7 @@ def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(
 ):
     assert {server.state for server in pair} == {Server.State.READY}
     asked = draft(pair)
-    found = preflight.of_design(resolve(asked))
+    found = preflight.check_design(resolve(asked))
     assert [each.code for each in found.findings if each.level == "error"] == []
     assert found.has_answers
     campaign = campaigns.create(draft=asked)
@@ -126,7 +126,7 @@ def test_a_campaign_on_two_servers_finishes_on_both_and_its_page_shows_both(
 def test_preflight_names_the_server_that_cannot_take_the_campaign(pair):
     Server.objects.filter(pk=pair[1].pk).update(port=1)
     pair[1].refresh_from_db()
-    found = preflight.of_design(resolve(draft(pair)))
+    found = preflight.check_design(resolve(draft(pair)))
     assert not found.has_answers
     assert {
         (each.server, each.code) for each in found.findings if each.level == "error"
@@ -298,7 +298,7 @@ def test_what_was_asked_for_is_done_kept_and_shown(
     before = sysctl(SETTING)
     first = str(min(os.sched_getaffinity(0)))
     asked = treated_draft(server, cold_cache=True, server_cpus=first, profile=True)
-    looked = preflight.of_design(resolve(asked))
+    looked = preflight.check_design(resolve(asked))
     assert looked.is_clear, looked.findings
     campaign = campaigns.create(draft=asked)
     execution.execute(leases.claim(server_id=server.pk, holder="test"))
@@ -320,7 +320,7 @@ def test_what_was_asked_for_is_done_kept_and_shown(
 @pytest.mark.refused
 def test_preflight_finds_that_sudo_refuses_what_the_campaign_needs(server, allow):
     allow("perf")
-    found = preflight.of_design(
+    found = preflight.check_design(
         resolve(treated_draft(server, cold_cache=True))
     ).findings
     refused = [each for each in found if each.code == "privilege_missing"]
@@ -328,7 +328,7 @@ def test_preflight_finds_that_sudo_refuses_what_the_campaign_needs(server, allow
         ("error", True)
     ]
     # Without the need of it that is only a warning.
-    found = preflight.of_design(resolve(treated_draft(server))).findings
+    found = preflight.check_design(resolve(treated_draft(server))).findings
     assert {each.level for each in found if each.code == "privilege_missing"} == {
         "warning"
     }
@@ -360,7 +360,7 @@ def test_a_machine_without_cpufreq_is_found_before_queueing(server):
     if server.environment.facts["governor"]:
         pytest.skip("this machine has governors")
     server.privileges = ["governor"]
-    found = preflight.of_design(
+    found = preflight.check_design(
         resolve(treated_draft(server, governor="performance"))
     ).findings
     assert "no_cpufreq" in {each.code for each in found if each.level == "error"}

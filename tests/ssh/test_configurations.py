@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import RunPlan
-from runs.postgresql_settings.comparing import of_server
+from runs.postgresql_settings.comparing import read_server
 from runs.postgresql_settings.fitting import fit
 from tests.ssh.directing import execute
 
@@ -51,7 +51,7 @@ def test_translated_settings_are_read_back_as_applied_and_no_command_of_them_is_
     found = execute(
         direct(replace(plan, settings={**plan.settings, **fitted.settings}))
     )
-    shown = of_server(found.settings, plan.levels["version"])
+    shown = read_server(found.settings, plan.levels["version"])
     assert {name: shown[name].text for name in plan.settings} == {
         "work_mem": "24MB",
         "wal_level": "replica",

@@ -397,8 +397,8 @@ def test_a_login_shell_that_greets_is_not_of_what_a_command_prints(
     async def act(host):
         await base.claim(host)
         for name in ("1-1", "2-1"):
-            await base.make_folder(host, base.below("runs", name))
-        steps = base.below("runs", "1-1")
+            await base.make_folder(host, base.join("runs", name))
+        steps = base.join("runs", "1-1")
         await perform(host, steps, "talk", ["echo", "first second"])
         return (
             (await host.run(["cat"], stdin=b"in")).stdout,
@@ -408,7 +408,7 @@ def test_a_login_shell_that_greets_is_not_of_what_a_command_prints(
 
     printed, rest, left = on_host(act)
     assert (printed, rest) == (b"in", b"second\n")
-    assert left == [base.below("runs", "2-1"), base.below("runs", "1-1")]
+    assert left == [base.join("runs", "2-1"), base.join("runs", "1-1")]
 
 
 def test_a_login_shell_that_starts_nothing_is_told(on_host, openssh):

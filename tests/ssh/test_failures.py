@@ -195,7 +195,7 @@ def test_a_folder_without_our_mark_is_not_removed(on_host, base, base_dir):
 def test_a_path_that_leads_out_of_the_base_directory_is_refused(base):
     for path in ("../other", "/etc", "clusters/../../other", "."):
         with pytest.raises(ValueError, match="not below"):
-            base.below(path)
+            base.join(path)
 
 
 # A machine that restarts between two steps: what fails then is not the run's own fault.

@@ -241,7 +241,7 @@ def test_a_fault_is_charged_to_its_place_and_burns_no_run(
 
 def test_the_document_has_the_table():
     text = faults.PLACE.read_text()
-    assert faults.in_docs(text) == text, "manage.py faults --write"
+    assert faults.insert_table(text) == text, "manage.py faults --write"
     assert as_markdown() in text
 
 

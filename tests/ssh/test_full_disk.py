@@ -162,6 +162,6 @@ def test_a_folder_that_cannot_be_marked_for_want_of_space_is_not_left(
     on_host(base.claim)
     fill(base_on_small_disk)
     with pytest.raises(TargetProblem) as told:
-        on_host(lambda host: base.make_folder(host, base.below("runs", "1-1")))
+        on_host(lambda host: base.make_folder(host, base.join("runs", "1-1")))
     assert told.value.code == "disk_full"
     assert_is_clean(base_on_small_disk)

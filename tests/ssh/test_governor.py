@@ -262,7 +262,7 @@ def test_of_several_runs_that_are_not_set_back_the_first_knows_how_it_was(
             ("10-1", "performance"),
             ("10-2", "performance"),
         ):
-            folder = base.below("runs", run)
+            folder = base.join("runs", run)
             await base.make_folder(host, folder)
             await host.run(
                 ["sh", "-c", 'echo "$2" >"$1/was-governor"', "was", folder, was]

@@ -185,7 +185,7 @@ def test_a_server_and_its_children_are_told_apart_from_others(tmp_path):
     begun = time.monotonic()
     while reading(tmp_path).servers == 0 and time.monotonic() < begun + 60:
         time.sleep(0.2)
-    found = usage.between(before, reading(tmp_path), generator=0.0)
+    found = usage.compute_usage(before, reading(tmp_path), generator=0.0)
     server.kill()
     server.wait()
 
@@ -343,7 +343,7 @@ def test_a_step_that_belongs_to_the_load_counts_with_its_children(tmp_path):
     begun = time.monotonic()
     while reading(tmp_path).servers < 0.2 and time.monotonic() < begun + 60:
         time.sleep(0.2)
-    found = usage.between(before, reading(tmp_path), generator=0.0)
+    found = usage.compute_usage(before, reading(tmp_path), generator=0.0)
     os.killpg(leader.pid, signal.SIGKILL)
     leader.wait()
 
@@ -359,9 +359,13 @@ def test_a_report_that_is_not_whole_tells_nothing(report):
 def test_a_restart_meanwhile_tells_nothing():
     before = usage.Usage(2, 100.0, 50.0, 0.0, 10.0, 1.0)
 
-    assert usage.between(before, replace(before, seconds=5.0), generator=1.0) is None
     assert (
-        usage.between(before, replace(before, seconds=200.0, busy=1.0), generator=1.0)
+        usage.compute_usage(before, replace(before, seconds=5.0), generator=1.0) is None
+    )
+    assert (
+        usage.compute_usage(
+            before, replace(before, seconds=200.0, busy=1.0), generator=1.0
+        )
         is None
     )
 

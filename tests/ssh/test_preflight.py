@@ -87,7 +87,7 @@ def draft(server, **fields):
 
 
 def test_a_server_as_it_should_be_is_clear_and_stays_untouched(server, base_dir):
-    found = preflight.of_server(server)
+    found = preflight.check_server(server)
     assert errors(found) == []
     assert found.is_clear
     assert found.target.free_bytes > 0
@@ -97,7 +97,7 @@ def test_a_server_as_it_should_be_is_clear_and_stays_untouched(server, base_dir)
 
 
 def test_a_campaign_that_fits_is_clear(server):
-    assert errors(preflight.of_design(resolve(draft(server)))) == []
+    assert errors(preflight.check_design(resolve(draft(server)))) == []
 
 
 @pytest.mark.usefixtures("nothing_allowed")
@@ -109,7 +109,7 @@ def test_every_problem_is_told_at_once_with_server_and_remedy(server, base_dir):
     server.privileges = ["drop_caches"]
     server.save()
     asked = draft(server, parameters={"scale": 2_000_000, "duration": 1}, title=" ")
-    found = preflight.of_design(resolve(asked))
+    found = preflight.check_design(resolve(asked))
     assert {
         "no_title",
         "base_dir_foreign",
@@ -129,20 +129,20 @@ def test_every_problem_is_told_at_once_with_server_and_remedy(server, base_dir):
 def test_memory_for_shared_buffers_is_looked_at(server):
     huge = factories.configuration("huge", settings={"shared_buffers": "4TB"})
     assert "memory_too_small" in errors(
-        preflight.of_design(resolve(draft(server, configuration=huge)))
+        preflight.check_design(resolve(draft(server, configuration=huge)))
     )
 
 
 def test_an_installation_of_another_version_is_told(server):
     server.installations.update(version="18.999")
-    assert errors(preflight.of_server(server)) == ["installation_changed"]
+    assert errors(preflight.check_server(server)) == ["installation_changed"]
 
 
 @pytest.mark.parametrize("name", ["runs", "clusters"])
 def test_a_link_that_leads_out_is_told(server, base_dir, name):
     (base_dir / ".benchlab").write_text(f"benchlab {logins.instance_name()} .\n")
     (base_dir / name).symlink_to("/tmp")
-    assert errors(preflight.of_server(server)) == ["leads_out"]
+    assert errors(preflight.check_server(server)) == ["leads_out"]
 
 
 def test_a_program_that_an_action_needs_and_is_not_there_is_told(server, monkeypatch):
@@ -150,7 +150,7 @@ def test_a_program_that_an_action_needs_and_is_not_there_is_told(server, monkeyp
     monkeypatch.setattr(privileged, "action", lambda _name: nowhere)
     server.privileges = ["governor"]
     server.save()
-    found = preflight.of_server(server).findings
+    found = preflight.check_server(server).findings
     told = [each.message for each in found if each.code == "missing_program"]
     assert len(told) == 1
     assert "/no/such/cpupower" in told[0]
@@ -158,7 +158,7 @@ def test_a_program_that_an_action_needs_and_is_not_there_is_told(server, monkeyp
 
 def test_the_mark_of_another_benchlab_is_told(server, base_dir):
     (base_dir / ".benchlab").write_text("benchlab another .\n")
-    assert errors(preflight.of_server(server)) == ["base_dir_foreign"]
+    assert errors(preflight.check_server(server)) == ["base_dir_foreign"]
 
 
 def test_a_folder_that_cannot_be_made_is_told(server, account):
@@ -166,14 +166,14 @@ def test_a_folder_that_cannot_be_made_is_told(server, account):
         pytest.skip("needs a folder of root's own")
     server.base_dir = "/root-only/lab"
     server.save()
-    assert errors(preflight.of_server(server)) == ["base_dir_not_writable"]
+    assert errors(preflight.check_server(server)) == ["base_dir_not_writable"]
 
 
 def test_a_changed_host_key_is_told_and_nothing_is_executed(server, openssh):
     openssh.stop()
     openssh.new_host_key()
     openssh.start()
-    assert errors(preflight.of_server(server)) == ["host_key_changed"]
+    assert errors(preflight.check_server(server)) == ["host_key_changed"]
 
 
 def test_a_host_that_accepts_and_says_nothing_costs_seconds(server, monkeypatch):
@@ -181,7 +181,7 @@ def test_a_host_that_accepts_and_says_nothing_costs_seconds(server, monkeypatch)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server.port = silent.getsockname()[1]
         server.save()
-        found = preflight.of_server(server)
+        found = preflight.check_server(server)
     assert errors(found) == ["host_unreachable"]
     assert found.seconds < 5
 
@@ -265,7 +265,7 @@ def test_a_hop_needs_no_base_directory(server, openssh, account):
     assert servers.fingerprint(behind.offered_host_key) == servers.fingerprint(
         openssh.host_key
     )
-    assert errors(preflight.of_server(hop)) == ["only_a_hop"]
+    assert errors(preflight.check_server(hop)) == ["only_a_hop"]
 
 
 def test_a_hop_whose_key_changed_is_named_and_the_server_behind_it_comes_back(
@@ -326,7 +326,7 @@ def told_of(machine, found) -> set[str]:
 
 
 def test_a_load_generator_is_asked_too_and_stays_untouched(server, generator):
-    found = preflight.of_design(resolve(draft(server, generators=[generator])))
+    found = preflight.check_design(resolve(draft(server, generators=[generator])))
     assert errors(found) == []
     assert found.has_answers
     assert found.names == f"{server.name}, {generator.name}"
@@ -338,7 +338,7 @@ def test_every_problem_of_a_load_generator_names_it(server, generator):
     generator.installations.update(bindir="/opt/gone/bin")
     server.address = "nowhere.invalid"
     server.save()
-    found = preflight.of_design(resolve(draft(server, generators=[generator])))
+    found = preflight.check_design(resolve(draft(server, generators=[generator])))
     assert told_of(generator, found) == {
         "base_dir_foreign",
         "missing_program",
@@ -350,7 +350,7 @@ def test_every_problem_of_a_load_generator_names_it(server, generator):
 def test_a_load_generator_with_another_host_key_is_told(server, generator):
     generator.host_key = factories.HOST_KEY
     generator.save()
-    found = preflight.of_design(resolve(draft(server, generators=[generator])))
+    found = preflight.check_design(resolve(draft(server, generators=[generator])))
     assert told_of(generator, found) == {"host_key_changed"}
     assert not found.has_answers
 
@@ -361,10 +361,10 @@ def test_only_what_the_campaign_does_on_a_load_generator_is_asked_of_its_sudo(
     generator.privileges = ["drop_caches", "governor"]
     generator.save()
     asked = draft(server, generators=[generator])
-    assert told_of(generator, preflight.of_design(resolve(asked))) == set()
+    assert told_of(generator, preflight.check_design(resolve(asked))) == set()
     asked = replace(asked, treatment=Treatment(governor="performance"))
     refused = {"privilege_missing", "missing_program"}
-    assert told_of(generator, preflight.of_design(resolve(asked))) & refused
+    assert told_of(generator, preflight.check_design(resolve(asked))) & refused
 
 
 def test_a_silent_database_and_a_silent_generator_are_waited_for_together(
@@ -375,7 +375,7 @@ def test_a_silent_database_and_a_silent_generator_are_waited_for_together(
         for each in (server, generator):
             each.address, each.port = "127.0.0.1", silent.getsockname()[1]
             each.save()
-        found = preflight.of_design(resolve(draft(server, generators=[generator])))
+        found = preflight.check_design(resolve(draft(server, generators=[generator])))
     assert "host_unreachable" in told_of(server, found) & told_of(generator, found)
     assert found.seconds < 5.5
 
@@ -403,7 +403,7 @@ def test_a_generator_without_ip_is_told_what_to_install(server, generator, monke
     monkeypatch.setattr(
         engine, "_SCRIPT", engine._SCRIPT.replace("perf ip", "perf no-such-ip")
     )
-    found = preflight.of_design(resolve(draft(server, generators=[generator])))
+    found = preflight.check_design(resolve(draft(server, generators=[generator])))
     assert told_of(server, found) == set()
     [error] = [each for each in found.findings if each.level == "error"]
     assert (error.server, error.code) == (generator.name, "missing_program")

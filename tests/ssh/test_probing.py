@@ -110,7 +110,7 @@ def test_the_machine_is_looked_at_before_it_is_treated(direct, treated, monkeypa
         seen.update(bench.reporter.machines)
         raise TargetProblem("so far")
 
-    monkeypatch.setattr(treating, "before_start", treat)
+    monkeypatch.setattr(treating, "treat_machines", treat)
     with pytest.raises(TargetProblem, match="so far"):
         execute(direct(treated(cold_cache=True)))
     assert seen["db"].hardware.memory_bytes

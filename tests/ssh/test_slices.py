@@ -117,7 +117,7 @@ def test_the_runs_of_a_round_are_measured_in_turn(server):
         assert len(series["slice_foreign"].values) == 5
         # What others take from the machine makes no run of a round invalid.
         assert run.validity in {"valid", "doubtful"}
-    (row,) = Tables(campaign, "tps").by()
+    (row,) = Tables(campaign, "tps").list_rows()
     assert row.comparison.freedom > 4
     assert row.comparison.low < row.comparison.ratio < row.comparison.high
 

@@ -137,7 +137,7 @@ def test_an_idle_server_is_asked_what_others_take_of_it(server):
     assert supervision._servers_with_work() == set()
     server.refresh_from_db()
     assert 0 <= server.load_share <= 1
-    (found,) = fitness.of_servers([server])
+    (found,) = fitness.judge_servers([server])
     assert found.is_load_known
 
 

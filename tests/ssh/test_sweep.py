@@ -94,7 +94,7 @@ def folders(on_target):
     def make(*paths: str) -> None:
         async def act(host, base):
             for path in paths:
-                await base.make_folder(host, base.below(path))
+                await base.make_folder(host, base.join(path))
 
         on_target(act)
 
@@ -149,14 +149,14 @@ def test_processes_end_in_all_folders_and_those_that_nobody_needs_go(
     folders("clusters/3-abc", "runs/999999-1")
 
     async def make(host, base):
-        data = base.below("clusters/3-abc/data")
+        data = base.join("clusters/3-abc/data")
         made = await host.run([f"{bindir}/initdb", "-D", data, "-U", "benchlab", "-N"])
         assert made.exit_status == 0, made.stderr
 
     async def start(host, base):
-        data = base.below("clusters/3-abc/data")
-        options = f'-k "{base.below("runs/999999-1")}" -c listen_addresses='
-        log = base.below("runs/999999-1/log")
+        data = base.join("clusters/3-abc/data")
+        options = f'-k "{base.join("runs/999999-1")}" -c listen_addresses='
+        log = base.join("runs/999999-1/log")
         started = await host.run(
             [f"{bindir}/pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", options]
         )

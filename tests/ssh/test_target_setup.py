@@ -203,7 +203,7 @@ def test_a_host_set_up_by_the_document_serves_a_campaign(host, sshd, binaries):
     assert server.state == Server.State.READY, server.problem
     if shutil.which("visudo"):
         server = allow_dropping_caches(host, server)
-    found = preflight.of_server(server)
+    found = preflight.check_server(server)
     assert [each.code for each in found.findings if each.level == "error"] == []
     assert {each.code for each in found.findings} <= OF_THIS_MACHINE
     campaign = campaigns.create(
@@ -277,7 +277,7 @@ def test_nothing_beside_the_exact_command_lines_is_allowed(allow, on_host, argv)
 @pytest.mark.refused
 def test_an_action_that_is_not_ticked_is_not_even_tried():
     with pytest.raises(TargetProblem) as told:
-        privileged.as_root("drop_caches", privileged.DROP_CACHES, [])
+        privileged.build_root_command("drop_caches", privileged.DROP_CACHES, [])
     assert told.value.code == "privilege_missing"
     assert "sudoers" in told.value.remedy
 
@@ -286,4 +286,4 @@ def test_an_action_that_is_not_ticked_is_not_even_tried():
 def test_a_governor_that_is_not_in_the_list_is_refused_here():
     command = (privileged.CPUPOWER, "frequency-set", "-g", "x; reboot")
     with pytest.raises(ValueError, match="no command of governor"):
-        privileged.as_root("governor", command, ["governor"])
+        privileged.build_root_command("governor", command, ["governor"])

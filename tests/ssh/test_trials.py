@@ -217,7 +217,7 @@ def test_preflight_tries_the_scripts_on_the_oldest_version_of_the_campaign(
                 each.name: each.default for each in registry.get("pgbench").parameters
             },
         )
-        flown = preflight.of_design(resolve(draft)).findings
+        flown = preflight.check_design(resolve(draft)).findings
         found[name] = [each.message for each in flown if each.level == "error"]
     assert found["w@1"] == []
     assert ["w-2@1: a: Line 2: PostgreSQL 16." in each for each in found["w-2@1"]] == [

@@ -11,7 +11,7 @@ from runs.campaigns.services import campaigns
 from runs.models import Campaign, Run
 from runs.queue.services import execution, leases
 from runs.why.selectors import words
-from runs.why.selectors.answers import of_explanation
+from runs.why.selectors.answers import answer_explanation
 from runs.why.services import ablations
 from runs.why.services.explanations import explain
 from runs.why.views import SYSTEM_V
@@ -148,7 +148,7 @@ def test_parallel_plans_explain_10_against_9_6_and_decoys_nothing(server, admin_
     made.campaign.refresh_from_db()
     assert made.campaign.state == Campaign.State.FINISHED
     found = explain(old, new, reader=admin_user)
-    print(of_explanation(found).sentence, found.answers)
+    print(answer_explanation(found).sentence, found.answers)
     (proven,) = found.answers.cpu.explained
     assert proven.name == PARALLEL
     assert 0.7 < proven.share.value < 1.3
@@ -245,7 +245,7 @@ def test_instructions_tell_what_18_does_more_of_on_point_reads(
     work_off(server)
     found = explain(old, new, reader=admin_user)
     print(
-        of_explanation(found).sentence,
+        answer_explanation(found).sentence,
         found.recorded.instructions,
         found.recorded.reading,
     )
@@ -357,7 +357,7 @@ def test_a_planted_cause_is_proven(newest, admin_user, name):
     ablations.start(found=found, by=admin_user)
     work_off(newest)
     found = explain(a, b, reader=admin_user)
-    print(name, of_explanation(found).sentence)
+    print(name, answer_explanation(found).sentence)
     explained = [*found.answers.time.explained, *found.answers.cpu.explained]
     assert name in {each.name for each in explained}
     connection.close()
@@ -381,7 +381,7 @@ def test_jit_that_can_act_is_suspected_first_and_proven(racks, binaries, admin_u
     ablations.start(found=found, by=admin_user)
     work_off(server)
     found = explain(a, b, reader=admin_user)
-    print(of_explanation(found).sentence)
+    print(answer_explanation(found).sentence)
     assert "jit" in {each.name for each in found.answers.time.explained}
     connection.close()
 
@@ -404,9 +404,9 @@ def test_another_load_is_named_before_any_suspect(newest, admin_user, name):
     work_off(newest)
     a, b = (campaign.cells.get(**{f"levels__{name}": value}).pk for value in values)
     found = explain(a, b, reader=admin_user)
-    print(of_explanation(found).sentence, found.difference)
+    print(answer_explanation(found).sentence, found.difference)
     assert found.obstacle == "other_load"
-    assert of_explanation(found).sentence.startswith(
+    assert answer_explanation(found).sentence.startswith(
         f"The load differs: {name} {values[1]} against {name} {values[0]}."
     )
     assert found.difference.by_part[part].value > 0

@@ -21,7 +21,7 @@ from runs.configurations.services.contents import Content
 from runs.execution.machine.treatment import Treatment
 from runs.models import Cell, Run, Workload
 from runs.queue.services import execution, leases
-from runs.why.selectors.answers import of_explanation
+from runs.why.selectors.answers import answer_explanation
 from runs.why.services import ablations
 from runs.why.services.explanations import explain
 from runs.workloads.services import scenarios
@@ -376,7 +376,7 @@ def test_a_cause_is_listed_and_nothing_false_is_said(server_of, admin_user, name
     plant = PLANTS[name]
     a, b = planted(plant, server_of(plant), rounds=4)
     explanation = explain(a, b, reader=admin_user)
-    answer = of_explanation(explanation)
+    answer = answer_explanation(explanation)
     report(name, explanation, answer)
     assert explanation.obstacle == "", answer.sentence
     assert not FALSE.search(answer.sentence), answer.sentence
@@ -406,7 +406,7 @@ def test_what_is_put_back_answers_with_all_its_arms(server_of, admin_user, name)
     begun = time.monotonic()
     work_off(server)
     explanation = explain(a, b, reader=admin_user)
-    answer = of_explanation(explanation)
+    answer = answer_explanation(explanation)
     report(
         f"{name}, put back in {(time.monotonic() - begun) / 60:.1f} min",
         explanation,

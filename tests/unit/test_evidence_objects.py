@@ -11,7 +11,7 @@ from runs.why.selectors import words
 def test_each_kind_that_is_read_has_a_title_and_a_row_of_counters(kind):
     assert kind in words.KINDS
     assert kind in words.RECORDED_KINDS
-    assert families.of_kind(kind).name in families.FAMILIES
+    assert families.find_family(kind).name in families.FAMILIES
 
 
 def test_a_version_is_asked_only_for_what_it_has():

@@ -47,7 +47,7 @@ def test_an_unknown_scenario_is_a_key_error():
 
 
 def test_a_tool_before_9_6_gets_the_script_in_its_dialect():
-    old = pgbench.for_tool(SCRIPT, 90324)
+    old = pgbench.adapt_script(SCRIPT, 90324)
     assert "\\setrandom aid 1 :aid_max" in old
     assert "random(" not in old
 
@@ -71,7 +71,7 @@ UPDATE = registry.get("fixed-point-update")
 
 
 def test_a_tool_before_9_6_gets_the_updating_script_in_its_dialect():
-    assert pgbench.for_tool(UPDATE_SCRIPT, 90305).splitlines() == [
+    assert pgbench.adapt_script(UPDATE_SCRIPT, 90305).splitlines() == [
         "\\set naccounts 100000 * :scale",
         "\\setrandom aid_val 1 :naccounts",
         (

@@ -392,7 +392,7 @@ def test_forms_lead_to_benchlab_and_to_the_provider_of_logins_only(
     settings, issuer, told
 ):
     settings.OPENID_ISSUER = issuer
-    assert middleware.of_pages()["form-action"] == told
+    assert middleware.build_page_policy()["form-action"] == told
 
 
 @pytest.mark.django_db

@@ -293,10 +293,10 @@ def readable_audit(*, to: Actor) -> QuerySet[AuditEntry]:
     own project.
     """
     entries = AuditEntry.objects.select_related("project").order_by("-pk")
-    return with_right(entries, Right.AUDIT, to=to)
+    return filter_by_right(entries, Right.AUDIT, to=to)
 
 
-def with_right(rows: QuerySet[M], right: Right, *, to: Actor) -> QuerySet[M]:
+def filter_by_right(rows: QuerySet[M], right: Right, *, to: Actor) -> QuerySet[M]:
     """Those rows of projects in which somebody has a right; of a token those of its own project."""
     if isinstance(to, Token):
         return rows.filter(project=to.project_id)

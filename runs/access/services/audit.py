@@ -73,7 +73,7 @@ def record(
         return
     if isinstance(subject, Model):
         if project is None and hasattr(subject, "project_id"):
-            project = of_project(subject.project_id)
+            project = find_project_id(subject.project_id)
         subject = f"{subject._meta.model_name} {getattr(subject, 'slug', subject.pk)}"
     was, now = dict(before or {}), dict(after or {})
     same = {name for name in was.keys() & now.keys() if was[name] == now[name]}
@@ -91,7 +91,7 @@ def record(
     audit_entry.save()
 
 
-def of_project(project: int | None) -> int | None:
+def find_project_id(project: int | None) -> int | None:
     """The project to record: what names none is the default one's."""
     return project if project is not None else permissions.default_project()
 

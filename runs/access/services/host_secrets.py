@@ -32,11 +32,15 @@ def share_all(host: WorkerHost) -> int:
     loads = list(Load.objects.kept().order_by("pk"))
     seal = _sealing(host)
     copies = [
-        HostSecret(host=host, ssh_key=ssh_key, secret_encrypted=seal(of_key(ssh_key)))
+        HostSecret(
+            host=host,
+            ssh_key=ssh_key,
+            secret_encrypted=seal(decrypt_private_key(ssh_key)),
+        )
         for ssh_key in ssh_keys
     ]
     copies += [
-        HostSecret(host=host, load=load, secret_encrypted=seal(of_load(load)))
+        HostSecret(host=host, load=load, secret_encrypted=seal(decrypt_load_key(load)))
         for load in loads
     ]
     return len(HostSecret.objects.bulk_create(copies))
@@ -57,14 +61,14 @@ def take_back(host: WorkerHost) -> None:
     HostSecret.objects.filter(host=host).delete()
 
 
-def of_key(ssh_key: SSHKey) -> str:
+def decrypt_private_key(ssh_key: SSHKey) -> str:
     """The private key. Raises InvalidToken, or NotShared on a joined host."""
     if settings.WORKER_HOST:
         return _copied(ssh_key=ssh_key)
     return encryption.decrypt(bytes(ssh_key.private_key_encrypted))
 
 
-def of_load(load: Load) -> str:
+def decrypt_load_key(load: Load) -> str:
     """The load's own key. Raises InvalidToken, or NotShared on a joined host."""
     if settings.WORKER_HOST:
         return _copied(load=load)

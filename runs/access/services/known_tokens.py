@@ -41,7 +41,7 @@ class _Process:
     away_until = 0.0
 
 
-def with_prefix(prefix: str) -> Token | None:
+def find_token(prefix: str) -> Token | None:
     """The token with this prefix, with its project and owner; whether it is valid is not said.
 
     At most one query, and one command of Redis.

@@ -76,13 +76,13 @@ class Cell:
             return 0.0
         return rounding.rounding(self.values, self.unit)
 
-    def of_jobs(self, jobs: Collection[str]) -> Cell:
+    def select_jobs(self, jobs: Collection[str]) -> Cell:
         """The runs of these jobs alone."""
-        return self.of_runs(
+        return self.select_runs(
             [position for position, job in enumerate(self.jobs) if job in jobs]
         )
 
-    def of_runs(self, positions: Sequence[int]) -> Cell:
+    def select_runs(self, positions: Sequence[int]) -> Cell:
         """The runs at these places alone; the order of runs stays."""
         logs = [self.logs[position] for position in positions] if self.logs else []
         return Cell(

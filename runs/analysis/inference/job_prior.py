@@ -97,7 +97,7 @@ class RunScatter:
         usual = sum(1 / point.n for point in points) / len(points) if points else 1.0
         return cls(squares / freedom if freedom else 0.0, float(freedom), usual)
 
-    def of_job(self, n: int) -> Floats:
+    def compute_job_variance(self, n: int) -> Floats:
         """The variance of the mean of a job with n runs, at each place of the grid."""
         changed = _VARIANCES + self.variance * (1 / n - self.usual)
         return np.maximum(np.maximum(changed, self.variance / n), _VARIANCES / 4)
@@ -118,7 +118,12 @@ class RowScatter:
             cost = MEDIAN_COST if len(jobs) >= MEDIAN_FROM else 1.0
             for number in {job.n for job in jobs}:
                 alike = sum(job.n == number for job in jobs)
-                variance += self.runs.of_job(number) * cost * alike / len(jobs) ** 2
+                variance += (
+                    self.runs.compute_job_variance(number)
+                    * cost
+                    * alike
+                    / len(jobs) ** 2
+                )
         # Neighbours that are alike differ by less than jobs scatter.
         return variance / (1 - self.likeness)
 
@@ -234,7 +239,8 @@ def _likely(stretches: Sequence[Stretch], scatter: RunScatter) -> Floats:
                 total += _usual_density(difference)
                 continue
             variance = (
-                scatter.of_job(before.n) + scatter.of_job(after.n)
+                scatter.compute_job_variance(before.n)
+                + scatter.compute_job_variance(after.n)
             ) / 2 + rounding
             total += _log_density(difference, np.log(variance) / 2)
     return total

@@ -22,7 +22,7 @@ from runs.analysis.inference.verdicts import (
     Inference,
     Reason,
     Rule,
-    of_table,
+    adjust_for_table,
 )
 
 # So many points before the head say how jobs scatter, and so many of them are its baseline.
@@ -203,7 +203,7 @@ def _answer(row: JobRow, scatter: RowScatter, rule: Rule) -> JobAnswer:
             base_value=math.exp(middle_of(base)),
             head_value=math.exp(middle_of(head)),
             p_value=p_value,
-            adjusted_p_value=of_table(p_value, rule.tables),
+            adjusted_p_value=adjust_for_table(p_value, rule.tables),
             log_error=width / job_prior.quantile(rule.level),
             freedom=job_prior.FREEDOM,
             reasons=reasons,

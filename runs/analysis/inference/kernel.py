@@ -30,7 +30,7 @@ from runs.analysis.inference.verdicts import (
     Inference,
     Reason,
     Rule,
-    of_table,
+    adjust_for_table,
     rounds_missing,
     shown_by_more,
 )
@@ -133,7 +133,7 @@ def _judged(
         means[0],
         means[1],
         p_value,
-        of_table(p_value, tables),
+        adjust_for_table(p_value, tables),
         more_rounds=missing,
         more_shows=shows,
     )
@@ -200,7 +200,7 @@ def judge_zeros(base: Sequence[float], head: Sequence[float], rule: Rule) -> Inf
         low=low,
         high=high,
         p_value=p_value,
-        adjusted_p_value=of_table(p_value, rule.tables),
+        adjusted_p_value=adjust_for_table(p_value, rule.tables),
         more_rounds=missing,
         more_shows=shows,
     )
@@ -253,7 +253,7 @@ def judge(
         tables = math.log1p(-significance) / math.log1p(-level)
         rule = Rule(direction, effect, level)
         return judge_counts(model.cells, pairs, rule, tables * max(other_metrics, 1))
-    model = model.for_table(family or pairs)
+    model = model.adapt_to_table(family or pairs)
     level = model.level(pairs, significance)
     if family and family != pairs:
         level = min(level, model.level(family, significance))
@@ -261,7 +261,7 @@ def judge(
     of_zeros = replace(
         rule, level=min(level, significance / max(len(family or pairs), 1))
     )
-    without = [_without_log(model, pair, of_zeros) for pair in pairs]
+    without = [_compare_without_logs(model, pair, of_zeros) for pair in pairs]
     tested = [pair for pair, inference in zip(pairs, without) if inference is None]
     inferences: Iterator[Inference] = iter(())
     if tested:
@@ -276,7 +276,7 @@ def judge(
     ]
 
 
-def _without_log(model: Model, pair: Pair, rule: Rule) -> Inference | None:
+def _compare_without_logs(model: Model, pair: Pair, rule: Rule) -> Inference | None:
     """The answer for a pair that has no logs; None for the others."""
     if pair.base is None or pair.head is None:
         return Inference("not_comparable", reasons=("not_measured",))
@@ -337,7 +337,7 @@ def _answer(model: Model, pair: Pair, rule: Rule, figures: _Figures) -> Inferenc
     ratio = _exp(figures.difference)
     values = (_exp(figures.base), _exp(figures.head))
     if not model.is_tested(pair):
-        reasons = _without_interval(model, pair)
+        reasons = _explain_missing_interval(model, pair)
         return Inference(
             "too_few_runs",
             ratio,
@@ -377,7 +377,7 @@ def _sides(model: Model, pair: Pair) -> list[Cell]:
     return [model.cells[cells] for cells in (pair.base, pair.head) if cells is not None]
 
 
-def _without_interval(model: Model, pair: Pair) -> tuple[Reason, ...]:
+def _explain_missing_interval(model: Model, pair: Pair) -> tuple[Reason, ...]:
     """A published median of three runs is not a single run: its spread was just not printed."""
     sides = _sides(model, pair)
     unspread = [

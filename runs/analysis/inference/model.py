@@ -15,7 +15,7 @@ from runs.analysis.inference import blocks, critical
 from runs.analysis.inference.blocks import Fit
 from runs.analysis.inference.cells import Cell, Noise, Pair
 from runs.analysis.inference.variances import Moderated, are_unlike, moderate
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 
 # With fewer degrees of freedom left, rounds are removed only if they are significant.
 FEW_FREEDOM, ROUNDS_SHOW = 12.0, 0.005
@@ -56,7 +56,7 @@ class _Fits:
         self.of_plain = self._moderated(self.plain)
 
     @cached_property
-    def by_rounds(self) -> tuple[Fit, Moderated] | None:
+    def round_fit(self) -> tuple[Fit, Moderated] | None:
         """None where rounds are not told. Asked for by pairs within a campaign only."""
         if (fit := blocks.blocked(self._own)) is None:
             return None
@@ -72,11 +72,11 @@ class _Fits:
         copied.is_unlike = bool(unlike)
         if unlike is not False:
             copied.of_plain = self._moderated(self.plain, sides)
-        if self.by_rounds is not None:
-            fit, _alike = self.by_rounds
+        if self.round_fit is not None:
+            fit, _alike = self.round_fit
             # Of two cells in rounds the residuals mirror each other, and say nothing of sides.
             if unlike or are_unlike(fit, sides):
-                copied.by_rounds = fit, self._moderated(fit, sides)
+                copied.round_fit = fit, self._moderated(fit, sides)
         return copied
 
     def _moderated(self, fit: Fit, sides: Floats | None = None) -> Moderated:
@@ -108,7 +108,7 @@ class Model:
     ) -> None:
         self.cells = cells
         self.count = len(cells)
-        groups = by_key(
+        groups = group_by_key(
             (cell.campaign, position) for position, cell in enumerate(cells)
         )
         self._part_of = np.zeros(self.count, dtype=np.int64)
@@ -122,7 +122,7 @@ class Model:
             least = FREEDOM_OF_TURNS if campaign in turns else FEW_FREEDOM
             self._parts.append(_part(cells, np.array(places), machine_noise, least))
 
-    def for_table(self, rows: Sequence[Pair]) -> Model:
+    def adapt_to_table(self, rows: Sequence[Pair]) -> Model:
         """The model in which the bases and heads of these rows share no scatter that is unlike."""
         bases = {pair.base for pair in rows if pair.base is not None}
         heads = {pair.head for pair in rows if pair.head is not None}
@@ -161,10 +161,10 @@ class Model:
         contrasts = self._across(base, head)
         for number, part in enumerate(self._parts):
             here = (self._part_of[base] == number) & (self._part_of[head] == number)
-            if here.any() and part.fits.by_rounds is not None:
+            if here.any() and part.fits.round_fit is not None:
                 rows = np.flatnonzero(here)
                 self._within(
-                    part.places, *part.fits.by_rounds, rows, base, head, contrasts
+                    part.places, *part.fits.round_fit, rows, base, head, contrasts
                 )
         return contrasts
 
@@ -203,7 +203,7 @@ class Model:
             return significance
         contrasts = self.contrasts(tested)
         bases = (pair.base for pair in tested)
-        groups = by_key(zip(bases, contrasts.shared.tolist()))
+        groups = group_by_key(zip(bases, contrasts.shared.tolist()))
         return critical.level(groups.values(), contrasts.pooled, significance)
 
     def reading(self, position: int) -> tuple[float, float, float] | None:
@@ -212,7 +212,7 @@ class Model:
             return None
         model_part = self._parts[self._part_of[position]]
         fits = model_part.fits
-        fit, moderated = fits.by_rounds or (fits.plain, fits.of_plain)
+        fit, moderated = fits.round_fit or (fits.plain, fits.of_plain)
         row_number = int(np.flatnonzero(model_part.places == position)[0])
         freedom = min(
             float(moderated.freedom[row_number]),
@@ -268,10 +268,11 @@ class Model:
         )
         inverse = np.where(
             is_one,
-            _over((common_base + common_head) ** 2, pooled[base]),
-            _over(common_base**2, pooled[base]) + _over(common_head**2, pooled[head]),
+            _divide((common_base + common_head) ** 2, pooled[base]),
+            _divide(common_base**2, pooled[base])
+            + _divide(common_head**2, pooled[head]),
         )
-        inverse += _over(of_base**2, total[base]) + _over(of_head**2, total[head])
+        inverse += _divide(of_base**2, total[base]) + _divide(of_head**2, total[head])
         most = np.where(is_one, pooled[base], pooled[base] + pooled[head])
         most = np.maximum(most, freedom[base] + freedom[head])
         return Contrasts(
@@ -280,7 +281,7 @@ class Model:
             heads=means[head],
             errors=np.sqrt(variance),
             freedom=_satterthwaite(variance, inverse, most),
-            shared=np.sqrt(_over(of_base, variance)),
+            shared=np.sqrt(_divide(of_base, variance)),
             # Of the campaigns of these pairs: what else is loaded changes no answer.
             pooled=float(
                 max(pooled[base].max(initial=0.0), pooled[head].max(initial=0.0))
@@ -331,7 +332,7 @@ class Model:
             contrasts.errors[target_rows] = np.sqrt(variance)
             contrasts.freedom[target_rows] = freedom
             of_base = weights.of_base * moderated.variances[here]
-            contrasts.shared[target_rows] = np.sqrt(_over(of_base, variance))
+            contrasts.shared[target_rows] = np.sqrt(_divide(of_base, variance))
 
 
 def _part(
@@ -348,8 +349,8 @@ _fits = lru_cache(maxsize=64)(_Fits)
 
 def _fit_for(fits: _Fits, sums: Floats) -> tuple[Fit, Moderated, Floats]:
     """The fit with rounds where it can tell these sums of cells, else the one without."""
-    if fits.by_rounds is not None:
-        fit, moderated = fits.by_rounds
+    if fits.round_fit is not None:
+        fit, moderated = fits.round_fit
         factors, estimable = fit.weights_of_sum(sums)
         if estimable.all() and (fit.freedom[sums[0] != 0] > 0).all():
             return fit, moderated, factors
@@ -366,11 +367,13 @@ def _errors(
     error_parts = factors * moderated.variances[cells]
     variance: Floats = error_parts.sum(axis=1)
     common = factors * ((1 - moderated.own) * moderated.pooled)[cells]
-    inverse = _over(error_parts**2, (moderated.prior + fit.freedom)[cells]).sum(axis=1)
+    inverse = _divide(error_parts**2, (moderated.prior + fit.freedom)[cells]).sum(
+        axis=1
+    )
     for number in np.unique(moderated.group):
         here = moderated.group == number
         of_group = (common * here[cells]).sum(axis=1)
-        inverse += _over(
+        inverse += _divide(
             of_group**2, np.full(len(factors), moderated.freedom[here].max())
         )
     return variance, _satterthwaite(
@@ -386,7 +389,7 @@ def _rounds_show(fit: Fit) -> bool:
     )
 
 
-def _over(top: Floats, bottom: Floats) -> Floats:
+def _divide(top: Floats, bottom: Floats) -> Floats:
     """top / bottom, 0 if the bottom is 0."""
     shape = np.broadcast_shapes(top.shape, bottom.shape)
     bottom = np.broadcast_to(bottom, shape)
@@ -398,6 +401,6 @@ def _over(top: Floats, bottom: Floats) -> Floats:
 
 def _satterthwaite(variance: Floats, inverse: Floats, most: Floats) -> Floats:
     """Degrees of freedom of a sum of variances; sums without scatter have all of them."""
-    freedom_of_sum = np.where(inverse > 0, _over(variance**2, inverse), most)
+    freedom_of_sum = np.where(inverse > 0, _divide(variance**2, inverse), most)
     capped: Floats = np.minimum(freedom_of_sum, most)
     return capped

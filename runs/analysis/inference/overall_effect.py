@@ -17,7 +17,7 @@ from runs.analysis.inference.kernel import judged
 from runs.analysis.inference.model import Contrasts, Model
 from runs.analysis.inference.verdicts import Inference, Rule
 from runs.analysis.inference.version_indices import USUAL_FREEDOM, USUAL_MACHINES
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 
 
 def judge_together(
@@ -29,19 +29,19 @@ def judge_together(
     """
     if len(pairs) < 2 or not all(model.is_tested(pair) for pair in pairs):
         return None
-    model = model.for_table(pairs)
-    groups = by_key(zip(machines, pairs))
+    model = model.adapt_to_table(pairs)
+    groups = group_by_key(zip(machines, pairs))
     contrasts_of_machines = [model.together(group) for group in groups.values()]
     contrast = (
         contrasts_of_machines[0]
         if len(contrasts_of_machines) == 1
-        else _over_machines(contrasts_of_machines)
+        else _average_machines(contrasts_of_machines)
     )
     (inference,) = judged(model, pairs[:1], contrast, rule)
     return inference
 
 
-def _over_machines(contrasts_of_machines: Sequence[Contrasts]) -> Contrasts:
+def _average_machines(contrasts_of_machines: Sequence[Contrasts]) -> Contrasts:
     """The mean over machines: its error has what the machines differ by, and the runs' scatter."""
     count = len(contrasts_of_machines)
     differences = np.array(

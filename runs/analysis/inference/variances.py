@@ -122,7 +122,7 @@ def _moderated(variances: Floats, freedom: Floats, noise: Noise | None) -> _Alik
     """Moderate cells that are alike."""
     has_freedom = freedom > 0
     own_pool, own_freedom, chance = _pool(variances[has_freedom], freedom[has_freedom])
-    pooled, most = _with_floor(own_pool, own_freedom, noise)
+    pooled, most = _combine_with_floor(own_pool, own_freedom, noise)
     prior = np.zeros(len(variances))
     # A single cell has nobody to learn from.
     if most > 0 and (len(variances) > 1 or noise is not None):
@@ -144,7 +144,7 @@ def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
         return 0.0, 0.0, chance
     pooled = _start(variances, freedom)
     # Without its tail a distribution's mean is lower: by this share.
-    untailed = _of_each(_untailed, freedom)
+    untailed = _map_distinct(_untailed, freedom)
     usual = np.ones(len(variances), dtype=bool)
     for _ in range(4):
         if pooled <= 0:
@@ -165,11 +165,11 @@ def _start(variances: Floats, freedom: Floats) -> float:
     mean = float(np.sum(freedom * variances) / np.sum(freedom))
     if len(variances) < 4:
         return mean
-    middle = float(np.median(variances / (_of_each(_median, freedom) / freedom)))
+    middle = float(np.median(variances / (_map_distinct(_median, freedom) / freedom)))
     return middle or mean
 
 
-def _of_each(function: Callable[[Floats], Floats], freedom: Floats) -> Floats:
+def _map_distinct(function: Callable[[Floats], Floats], freedom: Floats) -> Floats:
     """A slow function of degrees of freedom, once for all cells that have as many runs."""
     several, index_of_freedom = np.unique(freedom, return_inverse=True)
     return function(several)[index_of_freedom]
@@ -193,7 +193,7 @@ def _upper(freedom: Floats) -> Floats:
     return cut
 
 
-def _with_floor(
+def _combine_with_floor(
     pooled: float, freedom: float, noise: Noise | None
 ) -> tuple[float, float]:
     """The campaign's variance combined with the server's, unless the campaign is noisier."""
@@ -218,7 +218,7 @@ def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
     if len(variances) > 1 and pooled > 0:
         half = freedom / 2
         # A spike counts like the greatest usual value: it suggests that others may come.
-        most = pooled * _of_each(_upper, freedom) / freedom
+        most = pooled * _map_distinct(_upper, freedom) / freedom
         spread = np.log(
             np.clip(variances, LEAST_SHARE * pooled, most)
         ) - sp.special.psi(half)

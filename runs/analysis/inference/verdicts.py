@@ -156,7 +156,7 @@ def shown_by_more(half_width: float, runs: float) -> float | None:
     return -math.expm1(-OF_POWER * half_width * math.sqrt(runs / (runs + MORE)))
 
 
-def of_table(p_value: float, tables: float) -> float:
+def adjust_for_table(p_value: float, tables: float) -> float:
     """A row's p-value in a table that weighs as much as `tables` rows by themselves."""
     return -math.expm1(tables * math.log1p(-min(p_value, 1 - 1e-16)))
 

@@ -60,8 +60,10 @@ def indices(
         return {}
     design = _design(joined_readings, versions)
     variances = np.diag([max(reading.variance, 1e-12) for reading in joined_readings])
-    of_machines = _of_machines(joined_readings)
-    between, freedom = _between(design, joined_readings, variances, of_machines)
+    of_machines = _build_machine_covariance(joined_readings)
+    between, freedom = _estimate_machine_variance(
+        design, joined_readings, variances, of_machines
+    )
     weights = _weights(design, variances + between * of_machines)
     logs = weights @ np.array([reading.log for reading in joined_readings])
     noise = ((weights @ variances) * weights).sum(axis=1)
@@ -108,7 +110,7 @@ def _design(readings: Sequence[Reading], versions: Sequence[str]) -> Floats:
     return design
 
 
-def _of_machines(readings: Sequence[Reading]) -> Floats:
+def _build_machine_covariance(readings: Sequence[Reading]) -> Floats:
     """Covariances of the deviations: readings of a version on one machine share theirs.
 
     A ratio has two deviations, so each has half of its variance. On a single machine there is none:
@@ -140,7 +142,7 @@ def _inverse(covariance: Floats) -> Floats:
     return np.asarray(np.linalg.pinv(covariance, hermitian=True), dtype=np.float64)
 
 
-def _between(
+def _estimate_machine_variance(
     design: Floats, readings: Sequence[Reading], of_noise: Floats, of_machines: Floats
 ) -> tuple[float, float]:
     """(variance of a ratio between machines, its degrees of freedom), by moments, shrunken."""

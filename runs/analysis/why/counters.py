@@ -118,7 +118,7 @@ class Moved:
     b: float
 
 
-def per_transaction(account: Account, version_num: int) -> dict[Name, float]:
+def count_per_transaction(account: Account, version_num: int) -> dict[Name, float]:
     """The counters of a run under the names of all versions, per transaction."""
     counter_of: dict[Name, float] = {}
     for name, value in _renamed(account, version_num):

@@ -201,12 +201,12 @@ _BY_KIND = {
 }
 
 
-def of_kind(kind: str) -> Family:
+def find_family(kind: str) -> Family:
     """The row of a difference that is no setting."""
     return FAMILIES[_BY_KIND.get(kind, "none")]
 
 
-def of_setting(name: str, category: str) -> Family:
+def find_setting_family(name: str, category: str) -> Family:
     """The row of a setting."""
     return FAMILIES[_name_of(name, category)]
 

@@ -78,7 +78,7 @@ def split(account: Account) -> Parts:
         server, server_queue = backends.run * scale / n, backends.wait * scale / n
     elif account.backends is not None:
         limits.append("backends_unseen")
-    client, client_queue, overlap = _beside(
+    client, client_queue, overlap = _fit_client_parts(
         account.seconds - (server or 0.0) - (server_queue or 0.0), *_client(account)
     )
     measured_parts = (server, server_queue, client, client_queue)
@@ -134,7 +134,7 @@ def _backends(account: Account) -> tuple[Queued, float] | None:
     return backends, charged / sampled_seconds
 
 
-def _beside(
+def _fit_client_parts(
     time_left: float, client: float | None, queue: float | None
 ) -> tuple[float | None, float | None, float]:
     """The client's parts, as far as the server leaves time for them, and the rest of them."""

@@ -229,11 +229,11 @@ class _Blocks:
             )
         )
 
-    def _of_b(self, name: str) -> np.ndarray:
+    def _compare_with_b(self, name: str) -> np.ndarray:
         """An arm against the mean of both B."""
         return self._weights({B: -0.5, AGAIN: -0.5, name: 1.0})
 
-    def _of_a(self, name: str) -> np.ndarray:
+    def _compare_with_a(self, name: str) -> np.ndarray:
         """A with something of B against A, as what putting it back would give."""
         return self._weights({A: 1.0, name: -1.0})
 
@@ -246,12 +246,12 @@ class _Blocks:
         wide = self.ratio(control, CONTROL)
         is_controlled = wide.low <= 1 <= wide.high or _is_small(of_control.value)
         has_effect = not of_effect.low <= 1 <= of_effect.high
-        together = {ALL: self._of_b(ALL)} if ALL in self.names else {}
+        together = {ALL: self._compare_with_b(ALL)} if ALL in self.names else {}
         of_b = self._shares(
-            {name: self._of_b(name) for name in suspects}, effect, is_final
+            {name: self._compare_with_b(name) for name in suspects}, effect, is_final
         )
         of_a = self._shares(
-            {name: self._of_a(name) for name in given}, effect, is_final
+            {name: self._compare_with_a(name) for name in given}, effect, is_final
         )
         of_all = self._shares(together, effect, is_final)
         if not (is_controlled and has_effect):
@@ -362,8 +362,8 @@ class _Blocks:
         """
         if any(name.startswith(WHOLE) for name in suspects):
             return False
-        weights = self._of_b(ALL) - sum(
-            (self._of_b(name) for name in suspects), self._weights({})
+        weights = self._compare_with_b(ALL) - sum(
+            (self._compare_with_b(name) for name in suspects), self._weights({})
         )
         value, _ = self.estimate(weights)
         return self._p_value(weights) < SIGNIFICANCE and abs(value) > math.log1p(

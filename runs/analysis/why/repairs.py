@@ -79,7 +79,7 @@ _DEFAULT_OF = re.compile(
 )
 
 
-def of_setting(name: str, defaults: Iterable[str]) -> tuple[str, ...]:
+def list_setting_resets(name: str, defaults: Iterable[str]) -> tuple[str, ...]:
     """Takes back what roles and the database say of a setting, so that the file counts.
 
     `defaults` are the names of what they say, as recorded.

@@ -107,7 +107,7 @@ class Side:
     def counted(self) -> list[dict[Name, float]]:
         """The counters of each run, per transaction."""
         return [
-            counters.per_transaction(account, self.version_num)
+            counters.count_per_transaction(account, self.version_num)
             for account in self.accounts
         ]
 
@@ -174,7 +174,7 @@ class Suspect:
         return not self.statements or bool(self.statements_forth)
 
     @property
-    def of_b(self) -> dict[str, str]:
+    def settings_of_b(self) -> dict[str, str]:
         """The settings that give A what B has."""
         return {self.name: self.b} if self.kind == "setting" else dict(self.put_forth)
 
@@ -252,7 +252,7 @@ ALWAYS_READ = frozenset(
 )
 
 
-def to_try(chosen: Sequence[Suspect]) -> list[Suspect]:
+def plan_trials(chosen: Sequence[Suspect]) -> list[Suspect]:
     """What an ablation puts back: each of these, or their halves where there are many.
 
     A half never has what the other one contains, as the set-up of the data does its objects.
@@ -303,7 +303,7 @@ def _group(name: str, members: Sequence[Suspect]) -> Suspect:
             name: text
             for member in members
             if member.can_be_given
-            for name, text in member.of_b.items()
+            for name, text in member.settings_of_b.items()
         },
         statements=tuple(
             statement for member in members for statement in member.statements
@@ -480,7 +480,7 @@ def _settings(a: Side, b: Side) -> Iterator[Suspect]:
             continue
         is_of_role = name in a.of_role or name in b.of_role
         resets = [
-            repairs.of_setting(name, side.further.get("default", {}))
+            repairs.list_setting_resets(name, side.further.get("default", {}))
             if _has_setup(a, b)
             else ()
             for side in (a, b)
@@ -607,13 +607,13 @@ def _others(
             )
             yield Suspect(kind, name, of_a.text, of_b.text)
     if a.accounts and b.accounts:
-        yield from _of_relations(
+        yield from _compare_relations(
             a.accounts[0],
             b.accounts[0],
             repartitioned,
             can_repair=_has_setup(a, b),
         )
-        yield from _of_builds(a.accounts[0], b.accounts[0])
+        yield from _compare_builds(a.accounts[0], b.accounts[0])
     for kind, columns in _HAPPENED.items():
         if any(counter.column in columns for counter in facts.moved):
             yield Suspect(kind, "", "", "")
@@ -625,7 +625,7 @@ _HAPPENED: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _of_relations(
+def _compare_relations(
     a: Account, b: Account, repartitioned: Collection[str], *, can_repair: bool
 ) -> Iterator[Suspect]:
     for kind, letters in (("index", "i"), ("relation", "rm")):
@@ -648,7 +648,7 @@ def _of_relations(
                 name * (name in of_b),
                 evidence=evidence,
             )
-    yield from _of_rows(a, b, repartitioned)
+    yield from _compare_row_counts(a, b, repartitioned)
     for name in sorted((a.relations.keys() & b.relations.keys()) - set(repartitioned)):
         sizes = [float(side.relations[name]["bytes"]) for side in (a, b)]
         if (
@@ -671,7 +671,7 @@ def _of_relations(
             )
 
 
-def _of_rows(
+def _compare_row_counts(
     a: Account, b: Account, repartitioned: Collection[str]
 ) -> Iterator[Suspect]:
     """Tables with another number of rows, as the statistics of both sides estimate it."""
@@ -684,7 +684,7 @@ def _of_rows(
             yield Suspect("rows", name, rows_of_a, rows_of_b)
 
 
-def _of_builds(a: Account, b: Account) -> Iterator[Suspect]:
+def _compare_builds(a: Account, b: Account) -> Iterator[Suspect]:
     of_compiler = ("compiler", _compiler(a.built), _compiler(b.built))
     of_flags = ("CFLAGS", *(side.configuration.get("CFLAGS", "") for side in (a, b)))
     of_options = (
@@ -801,9 +801,11 @@ def _has_own(suspect: Suspect, moved: Sequence[Moved]) -> bool:
 
 def _family(suspect: Suspect, majors: tuple[str, str]) -> Family:
     if suspect.kind != "setting":
-        return families.of_kind(suspect.kind)
+        return families.find_family(suspect.kind)
     catalogued = setting(suspect.name, majors[1]) or setting(suspect.name, majors[0])
-    return families.of_setting(suspect.name, catalogued.category if catalogued else "")
+    return families.find_setting_family(
+        suspect.name, catalogued.category if catalogued else ""
+    )
 
 
 def _differ(facts: Facts) -> bool:

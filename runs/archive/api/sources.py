@@ -85,28 +85,28 @@ class CorrectionSerializer(serializers.Serializer[Any]):
     figures = serializers.ListField(child=serializers.CharField(), default=list)
     was = computed(
         serializers.CharField,
-        lambda correction: _in(correction["was"], "en"),
+        lambda correction: _translate(correction["was"], "en"),
         "In English.",
     )
     was_ja = computed(
         serializers.CharField,
-        lambda correction: _in(correction["was"], "ja"),
+        lambda correction: _translate(correction["was"], "ja"),
         "In Japanese.",
     )
     now = computed(
         serializers.CharField,
-        lambda correction: _in(correction["now"], "en"),
+        lambda correction: _translate(correction["now"], "en"),
         "In English.",
     )
     now_ja = computed(
         serializers.CharField,
-        lambda correction: _in(correction["now"], "ja"),
+        lambda correction: _translate(correction["now"], "ja"),
         "In Japanese.",
     )
     reason = serializers.DictField(child=serializers.CharField())
 
 
-def _in(text: str | Mapping[str, str], language: str) -> str:
+def _translate(text: str | Mapping[str, str], language: str) -> str:
     """A stored text in that language; what was stored as one text is the same in both."""
     return text if isinstance(text, str) else text.get(language, "")
 

@@ -162,7 +162,7 @@ def _ranks(words_asked: str) -> dict[int, tuple[bool, float]]:
     """
     query = SearchQuery(words_asked, config=words.CONFIG, search_type="plain")
     titled = SearchQuery(
-        words.in_titles(words_asked), config=words.CONFIG, search_type="raw"
+        words.weigh_titles(words_asked), config=words.CONFIG, search_type="raw"
     )
     rows = PublishedTable.objects.filter(search=query).annotate(
         titled=ExpressionWrapper(Q(search=titled), BooleanField()),
@@ -334,7 +334,7 @@ def measured_since(figure: PrintedFigure) -> list[Later]:
     runs = Run.objects.filter(cell__in=cells).order_by("cell_id", "repeat")
     first_runs = runs.distinct("cell_id").select_related("hardware")
     hardware = {run.cell_id: run.hardware for run in first_runs}
-    judged = certificate_words.of_cells(cells)
+    judged = certificate_words.judge_cells(cells)
     return [
         Later(
             summary=cell_summary,

@@ -16,7 +16,7 @@ from runs.cells.selectors.metrics import metric_label, metric_title
 from runs.charts.bars import bars
 from runs.charts.figure import Figure
 from runs.charts.scaling import Axes, Line, Point, scaling
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, Cell, Metric, PublishedTable
 from runs.shared.chart_words import cell_words, hover_words
 
@@ -66,7 +66,7 @@ class Plot:
         other_levels = (
             tuple(repr(cell.levels.get(name)) for name in varied) for cell in self.cells
         )
-        groups = list(by_key(zip(other_levels, self.cells, strict=True)).values())
+        groups = list(group_by_key(zip(other_levels, self.cells, strict=True)).values())
         majors = {versions.major(group[0].version) for group in groups}
         # Whether the versions' own colours distinguish the series.
         coloured = "version" in varied and len(majors) == len(groups)
@@ -243,7 +243,7 @@ def charts(
     return [(chart, plots) for chart, plots in charts_with_plots if plots]
 
 
-def as_printed(
+def draw_like_print(
     campaign: Campaign, metric: Metric, x: str, values: Mapping[int, CellValue]
 ) -> Figure | None:
     """A campaign of one's own as bars over named levels; in the form of what it reproduces.
@@ -315,7 +315,9 @@ def noted(drawn: Sequence[Plot]) -> list[Plot]:
     """The plots with where each figure comes from, for their hover text, and its page."""
     noted_plots = []
     for plot in drawn:
-        record_of = provenance.with_pages([cell.pk for cell in plot.cells], plot.metric)
+        record_of = provenance.read_cells_with_pages(
+            [cell.pk for cell in plot.cells], plot.metric
+        )
         notes = {
             cell: provenance.hover(lines) for cell, (_page, lines) in record_of.items()
         }
@@ -352,7 +354,7 @@ def ratios_of(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None:
     return None if ratio is False else drawn[0].ratios(ratio)
 
 
-def in_ratios(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:
+def draw_ratios(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:
     """The lines of a chart against its first: 2 % are a pixel on an axis from 0. Else None."""
     plot = drawn[0]
     is_drawn = (
@@ -364,13 +366,13 @@ def in_ratios(chart: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:
     lines = []
     for line in plot.lines:
         common = [point for point in line.points if point.x in values]
-        points = tuple(_in_ratio(point, values[point.x]) for point in common)
+        points = tuple(_divide_point(point, values[point.x]) for point in common)
         lines.append(replace(line, points=points))
     titles = plot.factors.title(plot.x), _("Ratio to the baseline")
     return scaling(lines, Axes(*titles, from_zero=False, words=hover_words(_("ratio"))))
 
 
-def _in_ratio(point: Point, base: float) -> Point:
+def _divide_point(point: Point, base: float) -> Point:
     return replace(point, **{name: getattr(point, name) / base for name in _VALUES})
 
 

@@ -45,7 +45,7 @@ class Cited:
         )
 
 
-def of_table(table: PublishedTable, address: str) -> Cited:
+def cite_table(table: PublishedTable, address: str) -> Cited:
     """One printed table."""
     part_of_slug = table.campaign.slug.removeprefix(f"{table.source.slug}-")
     return Cited(
@@ -53,9 +53,9 @@ def of_table(table: PublishedTable, address: str) -> Cited:
     )
 
 
-def of_figure(figure: PrintedFigure, address: str) -> Cited:
+def cite_figure(figure: PrintedFigure, address: str) -> Cited:
     """One printed figure with its record."""
-    table = of_table(figure.table, address)
+    table = cite_table(figure.table, address)
     unit = figure.measurement.metric.unit if figure.measurement else ""
     with translation.override("en"):
         facts = tuple(provenance.lines([figure], unit))

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.noise import half_width
-from runs.archive.selectors.reproduction import OF_SIZE, Change, of_campaign
+from runs.archive.selectors.reproduction import OF_SIZE, Change, list_changes
 from runs.cells.selectors import provenance, versions
 from runs.cells.selectors.metrics import metric_label, summary_of
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import (
     Campaign,
     CellSummary,
@@ -190,7 +190,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         stand_for,
         _constant_sizes(figures, campaign),
     )
-    judged = certificate_words.of_cells(campaign.cells.values_list("pk", flat=True))
+    judged = certificate_words.judge_cells(campaign.cells.values_list("pk", flat=True))
     of_figures = {figure.column for figure in figures}
     words = [column for column in range(len(table.columns)) if column not in of_figures]
     lines = (_line(table, figure, words, ours, judged) for figure in figures)
@@ -205,7 +205,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         [spoken(table.columns[column].get("label")) for column in words],
         [line for line in lines if line is not None],
         len(figures),
-        of_campaign(campaign),
+        list_changes(campaign),
         other_versions,
         Judged.total(judged.values()),
     )
@@ -274,7 +274,7 @@ def _measured(campaign: Campaign) -> Measured:
     cell_summaries = CellSummary.objects.filter(cell__campaign=campaign).order_by(
         "cell__ordinal"
     )
-    return by_key(
+    return group_by_key(
         (
             cell_summary.metric.name,
             (
@@ -372,7 +372,7 @@ def _derived(
         value = operand.number.value if operand else None
     else:
         target_levels = {**rule.to, **ours.translated(rule.to)}
-        recomputed = printing_errors.by_rule(
+        recomputed = printing_errors.recompute(
             replace(rule, to=target_levels), levels_wanted, find
         )
         value = recomputed.value if recomputed else None

@@ -31,7 +31,7 @@ from runs.models import Campaign
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
 from runs.shared import formats
-from runs.shared.formats import in_language, spoken
+from runs.shared.formats import spoken, translate_field
 
 # What is measured, not what it stands for: other reading loads go other ways.
 LOADS = {
@@ -101,7 +101,7 @@ class Evidence:
                 if campaign.year
                 else _("printed")
             )
-            who = f"{printed} · {in_language(campaign, 'title')}"
+            who = f"{printed} · {translate_field(campaign, 'title')}"
         else:
             who = _("measured here")
         clients = ""
@@ -362,7 +362,7 @@ class VersionAnswer:
             )
             return text % words
         if self.whole.best is not None and self.whole.untested:
-            return self._with_untested(self.whole.best.found)
+            return self._add_untested(self.whole.best.found)
         if self.whole.best is not None:
             return self.whole.best.sentence
         if len(self.steps) == 1 and self.whole.state == "unknown":
@@ -474,7 +474,7 @@ class VersionAnswer:
         """The exit status of a CI job."""
         return exit_code(self.verdict)
 
-    def _with_untested(self, found: Inference) -> str:
+    def _add_untested(self, found: Inference) -> str:
         """One printed table has repeats and others have not: what both say, with the load."""
         ratios = [evidence.found.ratio or 1 for evidence in self.whole.untested]
         text = ngettext(
@@ -619,7 +619,7 @@ def spans(line: Line, base: str, head: str) -> tuple[Step, ...]:
     """Of each machine the first and the last version in between that it measured, as a step."""
     between = MAJORS[MAJORS.index(base) : MAJORS.index(head) + 1]
     ends_of_machines = set()
-    for pairs in _by_machine(line.pairs):
+    for pairs in _group_by_machine(line.pairs):
         measured = {end for pair in pairs for end in pair.ends}
         known = [major for major in between if major in measured]
         if len(known) > 1:
@@ -667,7 +667,7 @@ def sentences(pairs: Sequence[Pair]) -> list[str]:
     proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
     printed = [pair for pair in pairs if lacks_print(pair.comparison)]
     lines = [
-        _of_pair(pair, *pair.ends).told
+        _build_evidence(pair, *pair.ends).told
         for pair in [*proven, *printed[::-1]][:MOST_SAID]
     ]
     if (further_count := len(proven) - MOST_SAID) > 0:
@@ -681,18 +681,18 @@ def sentences(pairs: Sequence[Pair]) -> list[str]:
 
 
 def _evidence(line: Line, base: str, head: str) -> Iterable[Evidence]:
-    for pairs in _by_machine(line.pairs):
+    for pairs in _group_by_machine(line.pairs):
         ends = {end for pair in pairs for end in pair.ends}
         if not {base, head} <= ends:
             continue
         direct = [pair for pair in pairs if pair.ends == (base, head)]
         if len(direct) == 1:
-            yield _of_pair(direct[0], base, head)
+            yield _build_evidence(direct[0], base, head)
         elif evidence := _chained(line, pairs, base, head):
             yield evidence
 
 
-def _by_machine(pairs: Sequence[Pair]) -> Iterable[list[Pair]]:
+def _group_by_machine(pairs: Sequence[Pair]) -> Iterable[list[Pair]]:
     """Those of each machine here, and of each published campaign by itself."""
     groups: dict[tuple[str, str, int], list[Pair]] = {}
     for pair in pairs:
@@ -702,7 +702,7 @@ def _by_machine(pairs: Sequence[Pair]) -> Iterable[list[Pair]]:
     return groups.values()
 
 
-def _of_pair(pair: Pair, base: str, head: str) -> Evidence:
+def _build_evidence(pair: Pair, base: str, head: str) -> Evidence:
     return Evidence(
         base,
         head,

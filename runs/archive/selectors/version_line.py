@@ -174,7 +174,7 @@ def _observed() -> QuerySet[Campaign]:
     return Campaign.objects.annotate(is_observed=Exists(edition))
 
 
-def of_campaign(campaign: Campaign) -> Line:
+def build_campaign_line(campaign: Campaign) -> Line:
     """The line of a single campaign, however short its runs are. Seven queries."""
     campaign_material = material([campaign], any_length=True)
     pairs_made = tuple(pairs(campaign_material))
@@ -248,7 +248,7 @@ def _modelled(
     """The chain with the indices of one joint model of all its campaigns."""
     index_of = indices(readings, chain.base, significance=_strictest(pairs_found))
     points = tuple(
-        _as_said(
+        _adopt_answer(
             replace(point, index=indexed.index, low=indexed.low, high=indexed.high),
             chain.base,
             pairs_found,
@@ -260,7 +260,7 @@ def _modelled(
     return Chain(chain.base, points)
 
 
-def _as_said(point: Point, base: str, pairs_found: Sequence[Pair]) -> Point:
+def _adopt_answer(point: Point, base: str, pairs_found: Sequence[Pair]) -> Point:
     """The point with the interval of the pair that asks the same, where one pair alone does.
 
     One question has one interval: that of its row. An index over several pairs or campaigns is
@@ -334,7 +334,7 @@ def records(pairs_found: Sequence[Pair]) -> dict[str, list[str]]:
     metric = next((pair.metric for pair in pairs_found), None)
     if metric is None or not cells:
         return {}
-    of_cells = provenance.of_cells(cells.values(), metric)
+    of_cells = provenance.read_cells(cells.values(), metric)
     return {
         version: of_cells[cell] for version, cell in cells.items() if cell in of_cells
     }

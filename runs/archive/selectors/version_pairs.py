@@ -18,7 +18,7 @@ from runs.compare.selectors.describe import summary
 from runs.compare.selectors.judge import judging, known_noise
 from runs.compare.selectors.judge.judging import Judge
 from runs.compare.selectors.load import stored_cells
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, Cell, Metric
 
 
@@ -61,7 +61,7 @@ class Pair:
     @property
     def caution(self) -> str:
         """What of the difference may be the builds' doing; empty where they are alike."""
-        return summary.of_builds(
+        return summary.explain_builds(
             self.head.version, self.base.version, [self.comparison]
         )
 
@@ -77,7 +77,7 @@ class Material:
 def together(line_material: Material) -> Iterator[Material]:
     """The campaigns in groups of at most MOST_VALUES values; a larger one is by itself."""
     values: dict[int, int] = defaultdict(int)
-    cells = by_key((cell.campaign_id, cell) for cell in line_material.cells)
+    cells = group_by_key((cell.campaign_id, cell) for cell in line_material.cells)
     for cell in line_material.cells:
         values[cell.campaign_id] += 0 if cell.median is None else cell.n or 1
     group: dict[Campaign, Sequence[Measured]] = {}
@@ -184,7 +184,9 @@ def _judged(
     scopes = known_noise.scopes(
         (campaign, side.revision) for campaign, *pair in chosen for side in pair
     )
-    judge = judging.of_cells(cells, [METRIC], scopes=scopes, among=line_material.cells)
+    judge = judging.make_judge(
+        cells, [METRIC], scopes=scopes, among=line_material.cells
+    )
     metric = next(
         metric
         for metrics in judge.metrics_of.values()

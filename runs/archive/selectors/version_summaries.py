@@ -19,7 +19,7 @@ from runs.shared.formats import factor
 ByVersion = Mapping[str, Mapping[str, Summary]]
 
 
-def by_version(campaign: Campaign, metric: str) -> ByVersion:
+def read_summaries(campaign: Campaign, metric: str) -> ByVersion:
     """The summaries of a metric; of several releases of a version the newest. Two queries."""
     summaries_of: dict[str, dict[str, Summary]] = {}
     summaries = metrics.summaries(campaign, metric)
@@ -61,7 +61,7 @@ def agreement(published: Campaign, repeated: Campaign) -> str:
     if metric is None:
         return ""
     published_summaries, here = (
-        by_version(campaign, metric.name) for campaign in (published, repeated)
+        read_summaries(campaign, metric.name) for campaign in (published, repeated)
     )
     steps = list(
         pairwise(sorted(published_summaries.keys() & here.keys(), key=versions.order))

@@ -172,7 +172,7 @@ def _stored_runs(campaign: Campaign) -> Rows:
         stored_rows.append(
             ((key, run["repeat"]), [*facts, *(run[name] for name in names)])
         )
-    return _by_key(stored_rows)
+    return _index_rows(stored_rows)
 
 
 def _planned_figures(planned: Mapping[Any, results.PlannedRun]) -> Rows:
@@ -190,14 +190,14 @@ def _stored_figures(campaign: Campaign) -> Rows:
     rows = Measurement.objects.filter(run__campaign=campaign).values_list(
         "run__cell__key", "run__repeat", "metric__name", "statistic", "value", "n"
     )
-    return _by_key((tuple(row_key), [value, n]) for *row_key, value, n in rows)
+    return _index_rows((tuple(row_key), [value, n]) for *row_key, value, n in rows)
 
 
 def _stored_summaries(campaign: Campaign) -> Rows:
     names = ("n", "median", "minimum", "maximum", "mean", "log_mean", "log_variance")
     summaries = CellSummary.objects.filter(cell__campaign=campaign)
     rows = summaries.values("cell__key", "metric__name", *names)
-    return _by_key(
+    return _index_rows(
         ((row["cell__key"], row["metric__name"]), {name: row[name] for name in names})
         for row in rows
     )
@@ -221,7 +221,7 @@ def _stored_printed(campaign: Campaign) -> Rows:
     rows = PrintedFigure.objects.filter(table__campaign=campaign).values_list(
         "row", "column", "text", "n", "statistic", "exact", "kind", "recomputed"
     )
-    return _by_key(
+    return _index_rows(
         ((row, column), facts_of_figure) for row, column, *facts_of_figure in rows
     )
 
@@ -238,10 +238,10 @@ def _stored_artifacts(campaign: Campaign) -> Rows:
     rows = Artifact.objects.filter(run__campaign=campaign).values_list(
         "run__cell__key", "run__repeat", "name", "sha256"
     )
-    return _by_key((tuple(row_key), digest) for *row_key, digest in rows)
+    return _index_rows((tuple(row_key), digest) for *row_key, digest in rows)
 
 
-def _by_key(rows: Iterable[tuple[tuple[Any, ...], Any]]) -> Rows:
+def _index_rows(rows: Iterable[tuple[tuple[Any, ...], Any]]) -> Rows:
     """Rows by their keys. What is there twice has the place as a part of its key."""
     rows_by_key: dict[tuple[Any, ...], Any] = {}
     for number, (key, row) in enumerate(rows):

@@ -45,7 +45,7 @@ class Conditions:
     settings: Mapping[str, int]
     topologies: Mapping[tuple[str, str], Topology]
 
-    def of(self, node: NodeEntry | None) -> NodeConditions:
+    def find_node(self, node: NodeEntry | None) -> NodeConditions:
         """The stored rows of a node."""
         if node is None:
             return NodeConditions(None, None, None, None)
@@ -99,7 +99,7 @@ def store(document: Document) -> Conditions:
         },
         configurations=configurations_made,
         settings={
-            key: findings.snapshot(settings=_as_settings(configuration.settings)).pk
+            key: findings.snapshot(settings=_format_settings(configuration.settings)).pk
             for key, configuration in configurations_made.items()
         },
         topologies={
@@ -162,7 +162,7 @@ def _configuration(document: Document, key: str) -> Configuration:
     )
 
 
-def _as_settings(printed: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def _format_settings(printed: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """In the form of a server's own settings, with value and unit together as printed."""
     return {
         name: {"setting": value, "unit": "", "source": "configuration file"}

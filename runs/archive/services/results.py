@@ -13,7 +13,7 @@ from runs.analysis.summary import summarise
 from runs.archive.services.published_conditions import Conditions
 from runs.cells.selectors import versions
 from runs.execution.reporter import ArtifactData
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import (
     Artifact,
     Campaign,
@@ -213,7 +213,7 @@ def _campaign(
     entry = table.campaign
     topology = conditions.topology(entry)
     node = next((node for node in entry.nodes if node.role == "database"), None)
-    configuration = conditions.of(node).configuration
+    configuration = conditions.find_node(node).configuration
     return {
         **campaign_fields(table),
         "scenario_id": scenario_id,
@@ -306,7 +306,7 @@ def _runs(
 def _run(
     entry: CampaignEntry, run: PlannedRun, conditions: Conditions
 ) -> dict[str, Any]:
-    on = conditions.of(run.node)
+    on = conditions.find_node(run.node)
     version = _version(entry, run.levels)
     return {
         "repeat": run.repeat,
@@ -367,7 +367,7 @@ def planned_summaries(
 ) -> dict[Identity, dict[str, Any]]:
     """The summaries of a table by (cell's key, metric)."""
     figures = (checked for run in planned.values() for checked in run.figures)
-    grouped = by_key(
+    grouped = group_by_key(
         ((checked.figure.key, checked.figure.metric), checked.figure)
         for checked in figures
         if checked.kind == "measured"

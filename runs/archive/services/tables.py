@@ -142,7 +142,7 @@ def _nodes(
     table: PublishedTable, entry: CampaignEntry, conditions: Conditions
 ) -> Iterator[PublishedNode]:
     for position, node in enumerate(entry.nodes):
-        on = conditions.of(node)
+        on = conditions.find_node(node)
         yield PublishedNode(
             table=table,
             ordinal=position + 1,

@@ -21,7 +21,7 @@ from runs.archive.selectors import archive, citations, data_package, gaps
 from runs.archive.selectors.archive import Wanted
 from runs.cells.selectors import provenance
 from runs.cells.selectors.level_names import citation, factors
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Discrepancy, PrintedFigure, PublishedTable
 from runs.shared import caching, pages, words
 
@@ -69,7 +69,7 @@ def _context(wanted_values: Wanted) -> dict[str, Any]:
         "filters": _filters(
             archive.choices(all_entries, matching_entries, wanted_values), wanted_values
         ),
-        "shelves": by_key(
+        "shelves": group_by_key(
             (entry.table.source, entry) for entry in filtered_entries
         ).items(),
         "shown": len(filtered_entries),
@@ -118,7 +118,7 @@ def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpRe
     tables = PublishedTable.objects.select_related("source", "campaign")
     table = get_object_or_404(tables, campaign__slug=slug)
     address = request.build_absolute_uri(reverse("campaign-detail", args=[slug]))
-    return _reference(citations.of_table(table, address), form)
+    return _reference(citations.cite_table(table, address), form)
 
 
 @addresses.page("archive-figure-citation")
@@ -132,7 +132,7 @@ def archive_figure_citation(
     address = request.build_absolute_uri(
         reverse("archive-figure", args=[slug, row, column])
     )
-    return _reference(citations.of_figure(figure, address), form)
+    return _reference(citations.cite_figure(figure, address), form)
 
 
 def _reference(cited: citations.Cited, form: str) -> HttpResponse:

@@ -55,12 +55,12 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "rows": rows(table),
         "is_wide": not table.has_figures or len(table.columns) > MOST_BESIDE,
         "figures": [
-            annotations.on_plots(chart.draw(chart_wanted, plots), campaign, plots)
+            annotations.mark_plots(chart.draw(chart_wanted, plots), campaign, plots)
             for chart_wanted, plots in drawn
         ],
         "chart_address": f"{reverse('campaign-chart', args=[campaign.slug, 'svg'])}?chart=",
         "ratios": chart.ratios_of(*drawn[0]) if drawn else None,
-        "ratio_figure": chart.in_ratios(*drawn[0]) if drawn else None,
+        "ratio_figure": chart.draw_ratios(*drawn[0]) if drawn else None,
         "factor_title": chart.ratio_title(*drawn[0]) if drawn else "",
         "designed": _designed(campaign, words) if not table.has_figures else [],
         "nodes": _nodes(nodes),

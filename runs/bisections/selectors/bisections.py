@@ -17,7 +17,7 @@ from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.judge import gate
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict, VerdictRow
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Bisection, BisectionStep, Build, Installation
 
 Half = Literal["first", "second", "undecided"]
@@ -196,7 +196,7 @@ def made_for_each(bisections: Collection[Bisection]) -> dict[int, dict[str, Buil
     rows = Build.objects.filter(since, server__in=servers, commit__in=commits).order_by(
         "pk"
     )
-    builds_of = by_key(((row.server_id, row.commit), row) for row in rows)
+    builds_of = group_by_key(((row.server_id, row.commit), row) for row in rows)
     return {bisection.pk: _made_since(bisection, builds_of) for bisection in bisections}
 
 
@@ -237,7 +237,7 @@ def commit_in(bindir: str) -> str:
     )
 
 
-def of_commit(sha: str, among: Iterable[Installation]) -> list[Installation]:
+def find_by_commit(sha: str, among: Iterable[Installation]) -> list[Installation]:
     """The installations whose folder carries 7 or more of a commit's first digits."""
     return [
         installation
@@ -249,10 +249,10 @@ def of_commit(sha: str, among: Iterable[Installation]) -> list[Installation]:
     ]
 
 
-def of_side(side: Side, among: Sequence[Installation]) -> list[Installation]:
+def find_by_side(side: Side, among: Sequence[Installation]) -> list[Installation]:
     """The installations of a side among these: by its commit, else those that it was run with."""
     if sha := commit_of(side):
-        return of_commit(sha, among)
+        return find_by_commit(sha, among)
     used = {cell.installation_id for cell in side.cells}
     return (
         [installation for installation in among if installation.pk in used]

@@ -216,7 +216,7 @@ def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBu
         builds += [_side_build("base", verdict.base, present, wish)]
         builds += [
             _the_one(
-                found_by.of_commit(sha, present),
+                found_by.find_by_commit(sha, present),
                 f"commits/{position}",
                 sha,
                 present,
@@ -258,7 +258,7 @@ def _check_order(installations: Sequence[Installation], verdict: SideVerdict) ->
     """Folders that carry a commit must not carry that of the other side."""
     for position, side in ((0, verdict.head), (len(installations) - 1, verdict.base)):
         sha = found_by.commit_of(side)
-        if sha and found_by.of_commit(sha, [installations[position]]):
+        if sha and found_by.find_by_commit(sha, [installations[position]]):
             words = {"bindir": installations[position].bindir, "sha": sha[:12]}
             message = (
                 _("%(bindir)s is a build of %(sha)s, which is the other side.") % words
@@ -269,7 +269,7 @@ def _check_order(installations: Sequence[Installation], verdict: SideVerdict) ->
 def _side_build(
     name: str, side: Side, present: Sequence[Installation], wish: Wish
 ) -> Installation | ToBuild:
-    side_installations = found_by.of_side(side, present)
+    side_installations = found_by.find_by_side(side, present)
     return _the_one(
         side_installations, name, side.label, present, wish, found_by.commit_of(side)
     )

@@ -287,7 +287,7 @@ def _queue(bisection: Bisection, *, by: User | None) -> None:
                 "bindir": bindir
             }
             raise ServiceError("installation_missing", message, field="bindirs")
-    draft = slicing.in_turn_if_preferred(
+    draft = slicing.slice_if_preferred(
         bisection_questions.draft(bisection, [present[key] for key in keys])
     )
     campaign = campaigns.queue(design=resolve(draft), by=by, project=bisection.project)

@@ -116,7 +116,7 @@ class CampaignDetailSerializer(CampaignSerializer):
             row.campaign.pk
         ):
             return None
-        return AnswerSerializer(answers.of_campaign(row.campaign)).data
+        return AnswerSerializer(answers.read_answer(row.campaign)).data
 
     def get_summary(self, row: CampaignRow) -> list[str] | None:
         """What its page says first: a sentence for each two things that it compares.
@@ -129,7 +129,7 @@ class CampaignDetailSerializer(CampaignSerializer):
             return (
                 list(Verdicts(*latest.value).sentences) if latest.is_current else None
             )
-        return sentences.of_campaign(row.campaign)
+        return sentences.list_sentences(row.campaign)
 
     def get_configurations(self, row: CampaignRow) -> list[str]:
         """The slugs of all configurations, the baseline first."""

@@ -151,7 +151,9 @@ class CampaignExtras(GenericViewSet[Campaign]):
     @action(detail=True, pagination_class=None, filterset_class=None)
     def annotations(self, request: Request, slug: str) -> Response:
         """What people wrote about the campaign: conclusions, discussion, notes."""
-        annotations_of_campaign = annotation_selectors.of_campaign(self.get_object())
+        annotations_of_campaign = annotation_selectors.list_annotations(
+            self.get_object()
+        )
         serializer: Any = AnnotationSerializer(annotations_of_campaign, many=True)  # type: ignore[arg-type]
         return Response(serializer.data)
 

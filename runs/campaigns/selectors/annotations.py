@@ -8,7 +8,7 @@ from runs.models import Annotation, Campaign
 ORDER = (Annotation.Kind.CONCLUSION, Annotation.Kind.DISCUSSION, Annotation.Kind.NOTE)
 
 
-def of_campaign(campaign: Campaign) -> list[Annotation]:
+def list_annotations(campaign: Campaign) -> list[Annotation]:
     """With authors and cells, by kind and then by time. One query."""
     annotations = listed().filter(campaign=campaign)
     return sorted(

@@ -85,7 +85,7 @@ class CampaignAnswer:
         return cls(**{**kept, "sentences": tuple(kept["sentences"])})
 
 
-def of_campaign(campaign: Campaign) -> CampaignAnswer:
+def read_answer(campaign: Campaign) -> CampaignAnswer:
     """The answer of its page; kept until a result of it changes. A dozen queries where it is not.
 
     In the reader's language.
@@ -105,7 +105,7 @@ def of_campaign(campaign: Campaign) -> CampaignAnswer:
     return CampaignAnswer.from_json(kept)
 
 
-def of_list(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
+def read_known_answers(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
     """By key what each says, of those whose answer is known without judging at length: of executed
     ones those of at most MOST_CELLS cells.
 
@@ -129,7 +129,7 @@ def of_list(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
 
 def question_of(campaign: Campaign) -> str:
     """What it asks, in words; its title where nobody wrote that."""
-    return formats.in_language(campaign, "question") or formats.in_language(
+    return formats.translate_field(campaign, "question") or formats.translate_field(
         campaign, "title"
     )
 
@@ -148,10 +148,10 @@ def _judged(campaign: Campaign) -> CampaignAnswer:
 def _answer_of_rows(campaign: Campaign, rows: Sequence[RatioRow]) -> CampaignAnswer:
     if not rows:
         return _no_answer(campaign)
-    words = factor_names.words(campaign).among(row.levels for row in rows)
-    pairs = summary.by_pair(rows, words)
+    words = factor_names.words(campaign).omit_common(row.levels for row in rows)
+    pairs = summary.group_by_pair(rows, words)
     sentences = tuple(
-        summary.of_pair(*names, of_pair) for names, of_pair in pairs.items()
+        summary.summarise_pair(*names, of_pair) for names, of_pair in pairs.items()
     )
     first_rows = next(iter(pairs.values()))
     whole: Inference = first_rows[0].together or first_rows[0].comparison
@@ -273,7 +273,9 @@ def _answer_uploaded(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]
     changes = histories.newest_standing(campaigns, MOST_CHANGES)
     of = {campaign.pk: campaign for campaign in campaigns}
     answers: dict[int, CampaignAnswer] = {}
-    for cause in causes.by_interest(causes.find_causes(changes, by_decision=False)):
+    for cause in causes.sort_by_interest(
+        causes.find_causes(changes, by_decision=False)
+    ):
         key = cause.first.campaign_id
         if key in answers:
             continue
@@ -354,7 +356,7 @@ def listed_campaigns(campaigns: Iterable[Campaign]) -> list[ListedCampaign]:
 def answered_rows(rows: Sequence[CampaignRow]) -> list[ListedCampaign]:
     """The same of campaigns whose runs are counted already."""
     campaigns = [row.campaign for row in rows]
-    answer_of, dates = of_list(campaigns), dates_of(campaigns)
+    answer_of, dates = read_known_answers(campaigns), dates_of(campaigns)
     return [
         ListedCampaign(row, answer_of.get(row.campaign.pk), dates.get(row.campaign.pk))
         for row in rows

@@ -21,7 +21,7 @@ from runs.campaigns.selectors import grids
 from runs.cells.selectors import versions
 from runs.cells.selectors.series_cells import SERVER
 from runs.charts.scaling import Line, Point
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, CellSummary, Metric, Run, RunCount, Topology
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
@@ -102,7 +102,7 @@ def cells_in_full(campaign: Campaign) -> list[dict[str, Any]]:
         for key, cell_rows in summaries.items()
     }
     if campaign.origin == Origin.EXECUTED:
-        judged = certificate_words.of_cells(keys)
+        judged = certificate_words.judge_cells(keys)
     return [
         {
             "levels": levels,
@@ -197,7 +197,9 @@ def lines_of(
 
     What is drawn of a cell is what the model says of it; the median where it says nothing.
     """
-    judged = certificate_words.of_cells([cell.pk for row in rows for cell in row.cells])
+    judged = certificate_words.judge_cells(
+        [cell.pk for row in rows for cell in row.cells]
+    )
     return [
         Line(
             label=row.label,
@@ -261,7 +263,7 @@ def progress(campaign: Campaign) -> Progress:
     if not known_means:
         return Progress(done, total, None)
     active = campaign.runs.filter(state__in=Run.ACTIVE, started_at__isnull=False)
-    started = by_key(active.values_list(apart, "started_at"))
+    started = group_by_key(active.values_list(apart, "started_at"))
     # A server without a finished run is assumed to be as slow as the slowest.
     seconds_left = [
         _seconds_left(

@@ -91,7 +91,7 @@ def _lines(
     measurements = _measurements(campaign)
     for cell in cells:
         levels = tuple(_level(cell["levels"].get(name)) for name in factors)
-        for measurement in measurements.of(cell["pk"]):
+        for measurement in measurements.take_rows(cell["pk"]):
             measurement |= {
                 "campaign": campaign.slug,
                 "version": cell["version"],
@@ -113,10 +113,10 @@ def _cells_as_json(campaign: Campaign) -> Iterator[Iterator[str]]:
     for cell in cells:
         yield tables.element(
             {"levels": cell["levels"], "version": cell["version"]},
-            summaries=summaries.of(cell["pk"]),
+            summaries=summaries.take_rows(cell["pk"]),
             measurements=(
                 {name: (measurement | _judged(measurement))[name] for name in IN_JSON}
-                for measurement in measurements.of(cell["pk"])
+                for measurement in measurements.take_rows(cell["pk"])
             ),
         )
 

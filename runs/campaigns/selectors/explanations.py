@@ -49,6 +49,6 @@ class Explanation:
 EXPLAINERS: Hook[Callable[[Campaign], Iterable[Explanation]]] = Hook()
 
 
-def of_campaign(campaign: Campaign) -> list[Explanation]:
+def list_explanations(campaign: Campaign) -> list[Explanation]:
     """Of each pair of its cells that somebody asked about, or of the pair that it was made for."""
     return [explanation for explain in EXPLAINERS for explanation in explain(campaign)]

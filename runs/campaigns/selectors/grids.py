@@ -200,7 +200,7 @@ def grid(
     shown_on_page = all_rows[:most_rows] if shown_rows is None else list(shown_rows)
     of_rows = [cell for row in shown_on_page for cell in row.cells]
     runs = _runs(of_rows, summaries, metric)
-    judged = certificate_words.of_cells([cell.pk for cell in of_rows])
+    judged = certificate_words.judge_cells([cell.pk for cell in of_rows])
     grid_rows = []
     for row in shown_on_page:
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}

@@ -17,7 +17,7 @@ class Sentence:
     is_proven: bool
 
 
-def of_campaign(campaign: Campaign) -> list[str]:
+def list_sentences(campaign: Campaign) -> list[str]:
     """The sentences of its page, the first of the whole; kept until a result of it changes.
 
     In the reader's language. Nine queries where they are not kept.
@@ -36,11 +36,11 @@ def made(campaign: Campaign) -> list[Sentence]:
     if metric is None:
         return []
     rows = Tables(campaign, metric.name).conclusions()
-    words = factor_names.words(campaign).among(row.levels for row in rows)
+    words = factor_names.words(campaign).omit_common(row.levels for row in rows)
     return [
         Sentence(
-            summary.of_pair(*names, ratio_rows),
+            summary.summarise_pair(*names, ratio_rows),
             any(row.comparison.is_proven for row in ratio_rows),
         )
-        for names, ratio_rows in summary.by_pair(rows, words).items()
+        for names, ratio_rows in summary.group_by_pair(rows, words).items()
     ]

@@ -8,7 +8,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from runs.models import Campaign, Lease, Run, Server, TopologyNode
 from runs.operations.selectors import health_checks, sites
 from runs.queue.selectors.runs import machines_of
-from runs.servers.selectors.shared_machines import with_twins
+from runs.servers.selectors.shared_machines import add_twins
 
 WAITING = (Run.State.QUEUED, Run.State.LOST)
 
@@ -29,7 +29,7 @@ class Hindrance:
     remedy: str = ""
 
 
-def of_campaign(campaign: Campaign) -> list[Hindrance]:
+def find_campaign_hindrances(campaign: Campaign) -> list[Hindrance]:
     """Machines of a campaign, database or load generator, that no run can use now.
 
     All runs of a server use the same further machines, so one plan for each server is read.
@@ -70,12 +70,12 @@ def held_up(slugs: Collection[str]) -> list[Hindrance]:
     ]
 
 
-def of_site(server: Server) -> list[Hindrance]:
+def find_site_hindrances(server: Server) -> list[Hindrance]:
     """Whether no live worker serves the site of a server."""
     return _unserved([[server]])
 
 
-def of_run(run: Run) -> list[Hindrance]:
+def find_run_hindrances(run: Run) -> list[Hindrance]:
     """Machines that a run waits for; none for a run that does not wait.
 
     A lost run has already started there, and continues despite maintenance or a clean-up. Two
@@ -91,7 +91,7 @@ def of_run(run: Run) -> list[Hindrance]:
             hindrance for hindrance in unusable if hindrance.kind == "not_ready"
         ]
     unusable += _unserved([servers])
-    at_work = Lease.objects.filter(server__in=with_twins(machines), run__isnull=False)
+    at_work = Lease.objects.filter(server__in=add_twins(machines), run__isnull=False)
     held = at_work.exclude(run=run)
     busy = held.select_related("server").order_by("server__name")
     return unusable + [Hindrance(lease.server, "busy") for lease in busy]
@@ -120,7 +120,10 @@ def _unserved(groups: Iterable[Sequence[Server]]) -> list[Hindrance]:
             text = ", ".join(needed)
             hindrances.append(
                 Hindrance(
-                    first_server, "unserved", text, health_checks.to_serve(needed)
+                    first_server,
+                    "unserved",
+                    text,
+                    health_checks.explain_serving(needed),
                 )
             )
     return hindrances

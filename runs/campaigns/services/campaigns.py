@@ -60,11 +60,13 @@ def queue(
     """
     for problem in estimate(design).problems:
         raise ServiceError(**vars(problem))
-    _refuse_of_others(design.draft, audit.of_project(project.pk if project else None))
+    _refuse_of_others(
+        design.draft, audit.find_project_id(project.pk if project else None)
+    )
     campaign = _campaign(design, by, project)
     _queue(campaign, design, _cells(campaign, design))
     if campaign.reproduces:
-        campaign.changes = reproduction.stored(reproduction.of_campaign(campaign))
+        campaign.changes = reproduction.stored(reproduction.list_changes(campaign))
         campaign.save(update_fields=["changes"])
     details = {
         "title": campaign.title,
@@ -283,14 +285,14 @@ def _queue(
         )
         for cell, design_cell, server_part in cells
     ]
-    kept_plans = plans.without_needless_templates(frozen, campaign.repeats)
+    kept_plans = plans.drop_needless_templates(frozen, campaign.repeats)
     models = [
         _model(campaign, cell, plan, server_part.server)
         for (cell, _design_cell, server_part), plan in zip(
             cells, kept_plans, strict=True
         )
     ]
-    order = random_order.of_rounds(len(cells), campaign.repeats, campaign.seed)
+    order = random_order.draw_rounds(len(cells), campaign.repeats, campaign.seed)
     plans.store(
         [
             NewRun(models[index], repeat, position)

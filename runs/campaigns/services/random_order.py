@@ -14,7 +14,7 @@ def shuffled(entries: Iterable[T], seed: int | str) -> list[T]:
     return order
 
 
-def of_rounds(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
+def draw_rounds(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
     """(repeat, cell index) in the order of execution: all cells are shuffled for each repeat."""
     shuffler = random.Random(seed)  # noqa: S311 -- repeatable on purpose
     order = []

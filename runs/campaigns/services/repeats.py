@@ -128,7 +128,7 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], half_width: float) -> st
     # On a machine that others use further rounds decide nothing.
     cells_taken = {
         cell
-        for cell, judged in certificate_words.of_cells(latest).items()
+        for cell, judged in certificate_words.judge_cells(latest).items()
         if judged.was_machine_taken
     }
     scattered = [
@@ -141,7 +141,7 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], half_width: float) -> st
 
 def _why_in_turn(latest: Mapping[int, Run], metric: str, wanted_width: float) -> str:
     """Of slices the rounds say how wide the interval of a difference is, on any machine."""
-    cells = slices.cells_of(run_slices.of_cells(latest), metric)
+    cells = slices.cells_of(run_slices.list_sliced_runs(latest), metric)
     known_width = slices.half_width(cells, SIGNIFICANCE)
     if known_width is None:
         return ""

@@ -137,7 +137,7 @@ def is_preferred(design: Design) -> bool:
     return shown is not None and shown.prefers_slices
 
 
-def in_turn_if_preferred(draft: Draft) -> Draft:
+def slice_if_preferred(draft: Draft) -> Draft:
     """The draft in slices of a second where these are possible, and would show clearly more."""
     in_turn = replace(draft, slice_seconds=1)
     return in_turn if is_preferred(resolve(in_turn)) else draft

@@ -194,7 +194,7 @@ def problems_of_machines(
 ) -> Iterator[Problem]:
     """Why this machine cannot be treated so, beyond what stored facts already show.
 
-    Pass what is done to this machine: for a load generator `Treatment.on_generator`.
+    Pass what is done to this machine: for a load generator `Treatment.select_generator_part`.
     """
     pinned = [
         name for name in ("server_cpus", "pgbench_cpus") if getattr(treatment, name)

@@ -35,7 +35,7 @@ def context(
 ) -> dict[str, Any]:
     """What the part of the page needs, in up to three queries; the points to choose are kept."""
     user = cast(User, request.user)
-    annotations_found = annotation_selectors.of_campaign(campaign)
+    annotations_found = annotation_selectors.list_annotations(campaign)
     is_about_points = any(
         annotation.cell is not None for annotation in annotations_found
     )
@@ -93,7 +93,7 @@ def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
     )
 
 
-def on_lines(
+def mark_lines(
     figure: Figure, campaign: Campaign, values: Mapping[int, float], factor: str
 ) -> Figure:
     """The chart of a campaign with marks at the points that have notes. One query.
@@ -112,7 +112,7 @@ def on_lines(
     return _marked(figure, noted, places)
 
 
-def on_plots(figure: Figure, campaign: Campaign, plots: list[Plot]) -> Figure:
+def mark_plots(figure: Figure, campaign: Campaign, plots: list[Plot]) -> Figure:
     """The same for a published chart."""
     noted = _noted(campaign)
     by_name = figure["layout"]["xaxis"].get("type") == "category"
@@ -144,7 +144,7 @@ def _marked(
 
 def _noted(campaign: Campaign) -> list[tuple[Cell, list[Annotation]]]:
     annotations_of: dict[int, tuple[Cell, list[Annotation]]] = {}
-    for annotation in annotation_selectors.of_campaign(campaign):
+    for annotation in annotation_selectors.list_annotations(campaign):
         if annotation.cell is not None:
             annotations_of.setdefault(annotation.cell.pk, (annotation.cell, []))[
                 1

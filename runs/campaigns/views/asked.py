@@ -59,7 +59,7 @@ def ticked(query: QueryDict, servers: Sequence[Server]) -> list[str] | None:
     if chosen:
         return chosen
     if levels(query, "versions"):
-        return treatment_fields.of_versions(query.get("versions", ""), servers)
+        return treatment_fields.expand_versions(query.get("versions", ""), servers)
     return [] if query.getlist("installations") and is_link(query) else None
 
 

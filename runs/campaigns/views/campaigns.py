@@ -310,11 +310,13 @@ def _compared_commits(campaign: Campaign) -> str:
 def _found_in(campaign: Campaign) -> SafeString:
     """What its histories say, above all a regression."""
     changes = histories.newest_standing([campaign], answers.MOST_CHANGES)
-    every_cause = causes.by_interest(causes.find_causes(changes, by_decision=False))
+    every_cause = causes.sort_by_interest(
+        causes.find_causes(changes, by_decision=False)
+    )
     losses = [cause for cause in every_cause if cause.first.verdict == "slower"]
     context = {
         "campaign": campaign,
-        "answer": answers.of_list([campaign]).get(campaign.pk),
+        "answer": answers.read_known_answers([campaign]).get(campaign.pk),
         "regressions": losses[:MOST_CAUSES],
     }
     return written("campaigns/_kept.html#found", context)
@@ -366,8 +368,10 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
     draft = form.draft()
     design = designs.resolve(draft)
     estimate = estimates.estimate(design)
-    fitted = configuration_page.of_installations(estimate.fits, estimate.remarks)
-    floor = noise.of_servers(draft.servers, registry.get(draft.scenario).primary_metric)
+    fitted = configuration_page.describe_installations(estimate.fits, estimate.remarks)
+    floor = noise.find_server_noise(
+        draft.servers, registry.get(draft.scenario).primary_metric
+    )
     rows = _compared_rows(design)
     return {
         "estimate": estimate,

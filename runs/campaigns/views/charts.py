@@ -20,7 +20,7 @@ from runs.charts import framed
 from runs.models import Campaign
 from runs.shared import caching, chart_files, embedding
 from runs.shared.chart_files import ChartFile
-from runs.shared.formats import in_language
+from runs.shared.formats import translate_field
 
 RATIOS = "ratios"
 
@@ -62,12 +62,12 @@ def _measured(results: Found) -> ChartFile | None:
     if figure is None:
         return None
     campaign = results.campaign
-    answer = answers.of_list([campaign]).get(campaign.pk)
+    answer = answers.read_known_answers([campaign]).get(campaign.pk)
     dates = answers.dates_of([campaign]).get(campaign.pk)
     first, last = (dates.first, dates.last) if dates else (None, None)
     return ChartFile(
         [framed.tile(figure)],
-        title=in_language(campaign, "title"),
+        title=translate_field(campaign, "title"),
         texts=[answer.sentence] if answer and answer.is_there else [],
         data=chart_files.dates_text(first, last),
         path=f"/campaigns/{campaign.slug}/",
@@ -79,7 +79,7 @@ def _published(campaign: Campaign, number: str) -> ChartFile | None:
     table = campaign.published
     drawn = archive_charts.charts(campaign, factors(table.columns))
     if number == RATIOS:
-        figure = archive_charts.in_ratios(*drawn[0]) if drawn else None
+        figure = archive_charts.draw_ratios(*drawn[0]) if drawn else None
     elif number.isascii() and number.isdecimal() and 1 <= int(number) <= len(drawn):
         figure = archive_charts.draw(*drawn[int(number) - 1])
     else:
@@ -90,9 +90,9 @@ def _published(campaign: Campaign, number: str) -> ChartFile | None:
     answer = archive_answers.answer_of(table)
     return ChartFile(
         [framed.tile(figure)],
-        title=in_language(campaign, "title"),
+        title=translate_field(campaign, "title"),
         texts=[answer.text] if answer else [],
         data=_("%(title)s, %(year)s")
-        % {"title": in_language(source, "title"), "year": source.year},
+        % {"title": translate_field(source, "title"), "year": source.year},
         path=f"/campaigns/{campaign.slug}/",
     )

@@ -239,7 +239,7 @@ class CampaignForm(treatment_fields.TreatmentFields):
         self.project = project
         server = servers[0]
         super().__init__(
-            None if data is None else treatment_fields.as_offered(data, servers),
+            None if data is None else treatment_fields.match_offered(data, servers),
             initial=_initial(scenario, servers) | dict(initial or {}),
         )
         self.choice("scenario").choices = [
@@ -420,7 +420,7 @@ class CampaignForm(treatment_fields.TreatmentFields):
             reproduces=self.reproduces(),
             treatment=self.treatment(),
         )
-        return slicing.in_turn_if_preferred(draft) if is_automatic else draft
+        return slicing.slice_if_preferred(draft) if is_automatic else draft
 
     def propose_slices(self) -> None:
         """Leave the choice between whole runs and slices to what this server has shown."""

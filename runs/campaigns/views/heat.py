@@ -134,7 +134,7 @@ def heat_table(
     The conditions, and a row for each version after the first, `base`. Where one factor makes the
     conditions, they are its levels alone, and `factor` its title.
     """
-    words = words.among(row.levels for row in steps)
+    words = words.omit_common(row.levels for row in steps)
     varied = {name for row in steps for name in words.varied(row.levels)}
     factor = next(iter(varied)) if len(varied) == 1 else ""
 

@@ -15,7 +15,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from runs.access.selectors.projects import Reader
-from runs.archive.selectors.chart import as_printed
+from runs.archive.selectors.chart import draw_like_print
 from runs.archive.views import page as published_page
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.selectors import waiting
@@ -28,7 +28,7 @@ from runs.campaigns.views.verdicts import Found, again, written
 from runs.cells.selectors.factor_names import constants, factor_title
 from runs.cells.selectors.metrics import metric_title
 from runs.cells.selectors.series_cells import SERVER
-from runs.charts.bars import bars, of_single_points
+from runs.charts.bars import bars, draw_single_points
 from runs.charts.figure import Figure, line_at
 from runs.charts.scaling import Axes, scaling
 from runs.configurations.selectors import configurations
@@ -70,7 +70,7 @@ def standing(campaign: Campaign) -> Standing:
     counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
     if campaign.state not in LIVE:
         return Standing(counts)
-    return Standing(counts, waiting.of_campaign(campaign), silences())
+    return Standing(counts, waiting.find_campaign_hindrances(campaign), silences())
 
 
 def stamp(
@@ -127,7 +127,7 @@ def versions_of(campaign: Campaign) -> Versions:
     Verdicts on uploads are judged by other campaigns, too: they have none.
     """
     if campaign.origin == Origin.UPLOADED:
-        return Versions(None, caching.of_uploads(campaign.pk))
+        return Versions(None, caching.find_upload_version(campaign.pk))
     other_keys: Sequence[int] = ()
     if campaign.reproduces:
         campaigns = Campaign.objects.filter(
@@ -171,7 +171,7 @@ def _shown(
     """
     page_results = Found(campaign, query, versions, is_wide=is_wide)
     key: tuple[Any, ...] = (campaign.pk, parts.query(query))
-    table = _table_of(page_results) if is_wide else parts.of_ratios(query)
+    table = _table_of(page_results) if is_wide else parts.select_ratio_query(query)
     latest = kept_verdicts.latest(campaign.pk, parts.query(table)) if is_wide else None
     if latest is not None:
         # The values of its cells are made with the verdicts.
@@ -225,7 +225,7 @@ def _shown(
 
 def _table_of(results: Found) -> QueryDict:
     """What the address says of the ratios, as far as there is such a table: control makes it."""
-    table = parts.of_ratios(results.given)
+    table = parts.select_ratio_query(results.given)
     if parts.METRIC in table and table[parts.METRIC] not in {
         metric.name for metric in results.metrics
     }:
@@ -327,7 +327,7 @@ def _conditions_of(campaign: Campaign) -> dict[str, str]:
         "machines": machines,
         "has_script": "finished" in counts,
     }
-    built = list(filter(builds.words, builds.of_campaign(campaign)))
+    built = list(filter(builds.words, builds.list_installations(campaign)))
     constants_context = {
         "constants": constants(campaign),
         "treatment": workloads.treatment_rows(campaign),
@@ -399,20 +399,20 @@ def figure_of(results: Found) -> dict[str, Any] | None:
     summaries = results.measured.summaries
     lines = campaign_selectors.lines_of(list(rows), factor, summaries, results.values)
     if factor is None or not any(line.points for line in lines):
-        return as_printed(campaign, metric, factor or "version", results.values)
+        return draw_like_print(campaign, metric, factor or "version", results.values)
     x_title = factor_title(campaign, factor)
     index = results.index(list(rows), factor)
     if index is not None:
         figure = _index_figure(index, x_title)
-        return annotations.on_lines(figure, campaign, index.values, factor)
+        return annotations.mark_lines(figure, campaign, index.values, factor)
     axes = Axes(
         x_title,
         metric_title(metric),
         from_zero=not metric.is_ratio,
         words=cell_words(results.values),
     )
-    groups, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
+    groups, title = draw_single_points(lines, by_name=_("Version"), by_level=x_title)
     if groups:
         return bars(groups, replace(axes, x_title=title))
     figure = scaling(lines, axes)
-    return annotations.on_lines(figure, campaign, _drawn(results), factor)
+    return annotations.mark_lines(figure, campaign, _drawn(results), factor)

@@ -50,7 +50,7 @@ def part(page: "Page[Any]", name: str, query_given: QueryDict) -> Part:
     )
 
 
-def of_ratios(query: QueryDict, number: int | None = None) -> QueryDict:
+def select_ratio_query(query: QueryDict, number: int | None = None) -> QueryDict:
     """What the address says of the ratios: their page is the same whatever cells are shown."""
     changed_query = QueryDict(mutable=True)
     changed_query.update(

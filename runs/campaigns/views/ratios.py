@@ -9,10 +9,10 @@ from django.utils.translation import ngettext
 
 from runs.analysis.judged_runs import Judged
 from runs.cells.selectors.factor_names import Words
-from runs.compare.selectors.describe.summary import by_pair, of_pair
+from runs.compare.selectors.describe.summary import group_by_pair, summarise_pair
 from runs.compare.selectors.describe.verdict_words import TAKEN, size_of_each
 from runs.compare.selectors.judge.ratios import RatioRow
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.queue.selectors import certificate_words
 
 # Below this the interval marks of a table share a scale of at least 10 % to each side.
@@ -42,7 +42,7 @@ def ratio_lines(
     rows: Sequence[RatioRow], words: Words, *, among: Sequence[RatioRow]
 ) -> list[dict[str, Any]]:
     """The rows, drawn to the one scale of all pages of their table."""
-    words = words.among(row.levels for row in among)
+    words = words.omit_common(row.levels for row in among)
     reach = NARROWEST
     for row in among:
         for value in (row.comparison.low, row.comparison.high, row.comparison.ratio):
@@ -62,15 +62,15 @@ def ratio_lines(
 
 def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
-    words = words.among(row.levels for row in rows)
+    words = words.omit_common(row.levels for row in rows)
     return [
         Finding(
-            of_pair(*names, ratio_rows),
+            summarise_pair(*names, ratio_rows),
             _doubt(ratio_rows),
             _verdicts(ratio_rows, words),
             _weight(ratio_rows),
         )
-        for names, ratio_rows in by_pair(rows, words).items()
+        for names, ratio_rows in group_by_pair(rows, words).items()
     ]
 
 
@@ -96,7 +96,7 @@ def _weight(rows: Sequence[RatioRow]) -> int:
 
 
 def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, str]]:
-    rows_alike = by_key(
+    rows_alike = group_by_key(
         ((row.comparison.verdict, TAKEN in row.comparison.reasons), row) for row in rows
     )
     return [

@@ -339,7 +339,7 @@ class ConfigurationsField(TickedField):
     label_from_instance = staticmethod(named)  # type: ignore[assignment]
 
 
-def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
+def match_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
     """What was sent, with its installations as the form for these servers offers them.
 
     Without JavaScript it may be sent for another choice of servers: versions, or installations.
@@ -356,7 +356,7 @@ def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
 
 def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
     """What was ticked and these servers have as well, or of another's boxes the versions."""
-    ticked = as_offered(data, servers).getlist("installations")
+    ticked = match_offered(data, servers).getlist("installations")
     if len(servers) > 1 or not ticked:
         return ticked
     present = installed(servers)[servers[0].pk]
@@ -371,7 +371,7 @@ def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
     ]
 
 
-def of_versions(versions_asked: str, servers: Sequence[Server]) -> list[str]:
+def expand_versions(versions_asked: str, servers: Sequence[Server]) -> list[str]:
     """What the servers have of the versions asked for (with commas between; `all`), built alike.
 
     A version is a major one (16) or a release (16.14).

@@ -35,7 +35,7 @@ from runs.models import Campaign, Metric
 from runs.models.campaigns import Origin
 from runs.shared import caching
 from runs.shared.caching import NEVER, Versions
-from runs.templatetags.components import without_indents
+from runs.templatetags.components import strip_indents
 
 TITLES = {VERSION: _("Version"), STEPS: _("Version to version")}
 # The pages of the table that control makes at once: the verdicts of all are made for one.
@@ -66,7 +66,7 @@ class Found:
     @cached_property
     def metrics(self) -> list[Metric]:
         """All that the campaign has, those that are used most first. One query."""
-        return list(metrics.of_campaign(self.campaign))
+        return list(metrics.list_campaign_metrics(self.campaign))
 
     @cached_property
     def metric(self) -> Metric | None:
@@ -139,15 +139,17 @@ class Found:
     @property
     def ratios(self) -> list[RatioRow]:
         """The table that is shown."""
-        return self.tables.by(self.subject)
+        return self.tables.list_rows(self.subject)
 
     def index(self, rows: Sequence[grids.Row], factor: str) -> Index | None:
         """The chart of many versions; None for few, and where judging them takes seconds."""
         is_asked = self.metric is not None and not self._is_wide
         if is_asked and len(rows) > MOST_IN_COLOUR and STEPS in self.tables.subjects:
-            found = index(rows, factor, self.tables.by(VERSION), self.tables.by(STEPS))
-            self.has_index = found is not None
-            return found
+            versions = self.tables.list_rows(VERSION)
+            steps = self.tables.list_rows(STEPS)
+            version_index = index(rows, factor, versions, steps)
+            self.has_index = version_index is not None
+            return version_index
         return None
 
 
@@ -163,7 +165,7 @@ def again(campaign: Campaign, versions: Versions) -> Campaign:
 
 def written(template_part: str, context: dict[str, Any]) -> SafeString:
     """A part of a template as HTML."""
-    return without_indents(render_to_string(template_part, context))
+    return strip_indents(render_to_string(template_part, context))
 
 
 def judged(results: Found, *tables: QueryDict) -> list[Verdicts]:
@@ -197,7 +199,7 @@ def judge(campaign_id: int, page_query: str) -> dict[object, object]:
         last_page = Paginator(results.ratios, parts.SIZES[parts.RATIOS]).num_pages
         first_page = min(parts.number_of(results.given), last_page)
         numbers = range(first_page, min(first_page + PAGES_AT_ONCE, last_page + 1))
-        tables = [parts.of_ratios(results.given, number) for number in numbers]
+        tables = [parts.select_ratio_query(results.given, number) for number in numbers]
         addresses = [page_query, *map(parts.query, tables[1:])]
         for address, verdict_values in zip(
             addresses, judged(results, *tables), strict=True
@@ -251,12 +253,15 @@ def _heat(results: Found) -> dict[str, Any] | None:
     """The steps of many versions at a glance; None for few."""
     if STEPS not in results.tables.subjects or results.metric is None:
         return None
-    steps = results.tables.by(STEPS)
+    steps = results.tables.list_rows(STEPS)
     # Before more is judged and worded, which takes seconds for tens of thousands.
     if not steps or len({repr(row.levels) for row in steps}) > MOST_CONDITIONS:
         return None
     return heat_table(
-        steps, results.tables.by(VERSION), results.words, results.metric.direction
+        steps,
+        results.tables.list_rows(VERSION),
+        results.words,
+        results.metric.direction,
     )
 
 

@@ -35,7 +35,7 @@ def around(campaign: Campaign, head: Revision) -> CommitPair | None:
     return pair(campaign, base, head) if base is not None else None
 
 
-def of_commit(campaign: Campaign, revision: Revision) -> Sequence[CommitPair]:
+def list_commit_pairs(campaign: Campaign, revision: Revision) -> Sequence[CommitPair]:
     """A commit against the one before, and the newest against it. Six queries at most."""
     before = around(campaign, revision)
     newest = revisions.newest(campaign)

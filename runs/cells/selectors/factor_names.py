@@ -19,7 +19,7 @@ from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import common_factors, registry
 from runs.scenarios.definition import Parameter
 from runs.scenarios.operating_systems import AS_CONFIGURED
-from runs.shared.formats import as_read, quantity, term
+from runs.shared.formats import format_level, quantity, term
 
 # The levels that say which PostgreSQL was measured; all others are conditions.
 SUBJECT = ("version", "build", "bindir")
@@ -37,7 +37,7 @@ class Words:
     names: Names
     constant: frozenset[str] = frozenset()
 
-    def among(self, rows: Iterable[Mapping[str, Any]]) -> "Words":
+    def omit_common(self, rows: Iterable[Mapping[str, Any]]) -> "Words":
         """The words for a table of these levels: what is the same in all rows is not listed.
 
         If nothing varies, the factor that goes across the campaign's own table is listed.
@@ -55,7 +55,7 @@ class Words:
     def level(self, name: str, level: Any) -> Any:
         """A level as readers know it."""
         if not isinstance(level, str):
-            return as_read(level)
+            return format_level(level)
         return self.names.get((name, level)) or choice_title(name, level) or level
 
     def named(self, name: str, level: Any) -> str:

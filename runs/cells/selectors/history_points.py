@@ -25,7 +25,7 @@ from django.db.models.functions import TruncDay
 
 from runs.analysis.lineage import Commit, left_behind
 from runs.cells.selectors import revisions
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import (
     Campaign,
     Cell,
@@ -224,13 +224,15 @@ def _revisions(rows: QuerySet[CellSummary], ref: str) -> Points:
     )
     return {
         key: [
-            point for point in by_commit(points, parents) if point.sha not in left_shas
+            point
+            for point in sort_by_commit(points, parents)
+            if point.sha not in left_shas
         ]
         for key, points in points_of.items()
     }
 
 
-def by_commit(
+def sort_by_commit(
     points: Sequence[HistoryPoint], parents: Mapping[str, Sequence[str]]
 ) -> list[HistoryPoint]:
     """Points in the order of their times, but none before a parent that is among them.
@@ -296,4 +298,4 @@ def _days(
             first=Min("run_id"),
         )
     )
-    return by_key((key, HistoryPoint(*of_day)) for key, *of_day in days)
+    return group_by_key((key, HistoryPoint(*of_day)) for key, *of_day in days)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import PublishedTable
 from runs.postgresql_settings.catalogue import existence
-from runs.shared.formats import in_language, place, spoken
+from runs.shared.formats import place, spoken, translate_field
 
 Combination = frozenset[tuple[str, str]]
 
@@ -104,8 +104,8 @@ def citation(table: PublishedTable, address: str, *, facts: str = "") -> str:
         if table.page:
             printed += f", p. {table.page}"
     elements = [
-        in_language(source, "publisher"),
-        f"“{in_language(source, 'title')}”",
+        translate_field(source, "publisher"),
+        f"“{translate_field(source, 'title')}”",
         source.published or str(source.year),
         printed,
         facts,

@@ -24,7 +24,7 @@ from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT
 from runs.scenarios import registry
-from runs.shared.formats import in_language
+from runs.shared.formats import translate_field
 from runs.tools import units
 
 TIMES = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})
@@ -53,7 +53,10 @@ def primary(campaign: Campaign, among: Sequence[Metric] | None = None) -> Metric
     name = _scenario_metric(campaign)
     if name is None:
         return next(
-            iter(of_campaign(campaign) if among is None else by_use(among)), None
+            iter(
+                list_campaign_metrics(campaign) if among is None else sort_by_use(among)
+            ),
+            None,
         )
     return Metric.objects.filter(name=name, project=None).first()
 
@@ -93,7 +96,7 @@ def joined(metrics: Iterable[Metric]) -> dict[int, Metric]:
 def primary_name(campaign: Campaign, metrics_found: Iterable[Metric]) -> str:
     """The campaign's primary metric: its scenario's, else tps, else its first one."""
     return _scenario_metric(campaign) or next(
-        (metric.name for metric in by_use(metrics_found)), ""
+        (metric.name for metric in sort_by_use(metrics_found)), ""
     )
 
 
@@ -102,7 +105,7 @@ def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
     names = {}
     for campaign in campaigns:
         name = _scenario_metric(campaign) or next(
-            (metric.name for metric in of_campaign(campaign)), None
+            (metric.name for metric in list_campaign_metrics(campaign)), None
         )
         if name is not None:
             names[campaign] = name
@@ -119,12 +122,12 @@ def _scenario_metric(campaign: Campaign) -> str | None:
     )
 
 
-def of_campaign(campaign: Campaign) -> list[Metric]:
+def list_campaign_metrics(campaign: Campaign) -> list[Metric]:
     """The metrics of a campaign's newest cells, the most useful first. One query."""
-    return by_use(Metric.objects.raw(_OF_CAMPAIGN, [campaign.pk, NEWEST_CELLS]))
+    return sort_by_use(Metric.objects.raw(_OF_CAMPAIGN, [campaign.pk, NEWEST_CELLS]))
 
 
-def by_use(metrics: Iterable[Metric]) -> list[Metric]:
+def sort_by_use(metrics: Iterable[Metric]) -> list[Metric]:
     """The most useful first: tps, then those with a better direction, by name."""
     return sorted(
         metrics,
@@ -215,7 +218,9 @@ def listed() -> QuerySet[Measurement]:
     )
 
 
-def of_tables(rows: QuerySet[Measurement], **which: Any) -> QuerySet[Measurement]:
+def filter_by_tables(
+    rows: QuerySet[Measurement], **which: Any
+) -> QuerySet[Measurement]:
     """Those of published tables with these fields (number).
 
     Reads the tables' campaigns first, in a query of its own: they are few, and with their keys
@@ -227,7 +232,7 @@ def of_tables(rows: QuerySet[Measurement], **which: Any) -> QuerySet[Measurement
     )
 
 
-def of_source(rows: QuerySet[Measurement], slug: str) -> QuerySet[Measurement]:
+def filter_by_source(rows: QuerySet[Measurement], slug: str) -> QuerySet[Measurement]:
     """Those of a publication, by the keys of its runs.
 
     It has so many tables that by their campaigns PostgreSQL would look through the newest runs.
@@ -302,7 +307,7 @@ def are_frequent(metrics: Sequence[int]) -> bool:
     return far is not None and (newest or 0) - far[0] <= MANY * FREQUENT
 
 
-def among_others(
+def filter_by_runs(
     rows: QuerySet[Measurement], metrics: Sequence[int]
 ) -> QuerySet[Measurement]:
     """Those of these metrics, found by their runs.
@@ -327,7 +332,7 @@ def is_speed(metric: Metric) -> bool:
 
 def metric_label(metric: Metric) -> str:
     """The metric's title in the reader's language."""
-    title = in_language(metric, "title")
+    title = translate_field(metric, "title")
     return _(title) if title else metric.name
 
 

@@ -73,19 +73,19 @@ class Resolution:
         return ANSWERED_REPEATS
 
     @property
-    def of_runs(self) -> float | None:
+    def run_effect(self) -> float | None:
         """By whole runs, as a fraction."""
         return self.whole_runs.can_show(self.repeats) if self.whole_runs else None
 
     @property
-    def of_slices(self) -> float | None:
+    def slice_effect(self) -> float | None:
         """By slices of 1 s in turn, as a fraction."""
         return self.in_turn.slices if self.in_turn else None
 
 
 def resolution(server: Server, metric: str) -> Resolution:
     """What a server can show of a metric: the answer that all its pages print. Seven queries."""
-    floor = of_servers([server], metric)
+    floor = find_server_noise([server], metric)
     expected = recorded_seconds.expected_on(
         server, metric, repeats=ANSWERED_REPEATS, rounds=ANSWERED_SLICES
     )
@@ -96,7 +96,7 @@ def resolution(server: Server, metric: str) -> Resolution:
     )
 
 
-def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
+def find_server_noise(servers: Sequence[Server], metric: str) -> ServerNoise | None:
     """How the repeats of a metric scatter on the present hardware of servers; None if unknown.
 
     The two sides of an A/A campaign count as repeats of one cell, so that differences between them
@@ -112,7 +112,7 @@ def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
     return _noise_of_runs(Run.objects.filter(pk__in=newest.values("pk")), metric)
 
 
-def of_hardware(
+def find_hardware_noise(
     hardware: HardwareProfile, metric: str, *, to: Reader
 ) -> ServerNoise | None:
     """The same of the newest runs on a hardware profile that the reader may see."""

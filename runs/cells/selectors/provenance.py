@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from runs.cells.selectors.factor_names import parameters
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import (
     Discrepancy,
     Measurement,
@@ -216,12 +216,15 @@ def dispute(discrepancy: Discrepancy) -> Dispute:
     )
 
 
-def of_cells(cells: Iterable[int], metric: Metric) -> dict[int, list[str]]:
+def read_cells(cells: Iterable[int], metric: Metric) -> dict[int, list[str]]:
     """For each of these cells the record of its figures of the metric, as `lines` has it."""
-    return {cell: record for cell, (_page, record) in with_pages(cells, metric).items()}
+    return {
+        cell: record
+        for cell, (_page, record) in read_cells_with_pages(cells, metric).items()
+    }
 
 
-def with_pages(
+def read_cells_with_pages(
     cells: Iterable[int], metric: Metric
 ) -> dict[int, tuple[str, list[str]]]:
     """The same after the address of each cell's first printed figure, if any. Three queries."""
@@ -238,18 +241,18 @@ def with_pages(
         .prefetch_related("disputed")
         .order_by("row", "column")
     )
-    of_cell = by_key(
+    figures_of_cells = group_by_key(
         (printed_figure.measured_run.cell_id, printed_figure)
         for printed_figure in rows
         if printed_figure.measured_run
     )
     return {
         cell: (address(figures[0].table, figures[0]), lines(figures, metric.unit))
-        for cell, figures in of_cell.items()
+        for cell, figures in figures_of_cells.items()
     }
 
 
-def of_cell(cell: int) -> list[tuple[str, str, list[str]]]:
+def list_figures(cell: int) -> list[tuple[str, str, list[str]]]:
     """Every printed figure of a cell: its text, the address of its page, its record as `lines`."""
     printed_figures = (
         PrintedFigure.objects.filter(measured_run__cell=cell)

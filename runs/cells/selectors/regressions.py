@@ -8,7 +8,7 @@ from runs.models import Campaign, Change
 MOST_CHANGES = 20
 
 
-def of_now(changes: Iterable[Change]) -> set[int]:
+def filter_current(changes: Iterable[Change]) -> set[int]:
     """The keys of the changes after which their series has not changed again."""
     newest_of: dict[Hashable, int] = {}
     for change in changes:
@@ -28,7 +28,7 @@ def open_regressions(campaign: Campaign) -> int:
     ).exclude(decision__in=Change.GONE)
     newest = standing_ones.select_related("metric", "cell").order_by("-pk")
     changes = list(newest[:MOST_CHANGES])
-    present = of_now(changes)
+    present = filter_current(changes)
     return sum(
         change.pk in present
         and change.decision == Change.Decision.OPEN

@@ -108,13 +108,13 @@ def tracked(campaign: Campaign) -> QuerySet[Revision]:
     """The revisions of the campaign's history branch; all, if it names none."""
     revisions = measured(campaign)
     return (
-        revisions.filter(on_ref(campaign.tracked_ref))
+        revisions.filter(match_ref(campaign.tracked_ref))
         if campaign.tracked_ref
         else revisions
     )
 
 
-def on_ref(ref: str, arrived: int | None = None) -> Q:
+def match_ref(ref: str, arrived: int | None = None) -> Q:
     """The condition that a revision is on a branch or tag, one of those it was uploaded with.
 
     If a run is given, those that were known when it was stored.
@@ -175,7 +175,7 @@ def line_before(
     """
     on_branch = measured(campaign).exclude(pk=head.pk)
     if ref:
-        on_branch = on_branch.filter(on_ref(ref, arrived))
+        on_branch = on_branch.filter(match_ref(ref, arrived))
     if arrived is not None:
         stored = Run.objects.filter(campaign=campaign, cell__revision=OuterRef("pk"))
         on_branch = on_branch.filter(Exists(stored.filter(pk__lte=arrived)))
@@ -357,7 +357,7 @@ def is_branch(campaign: Campaign, name: str) -> bool:
     of_sha = measured(campaign).filter(_begins_with(campaign, name.lower()))
     if len(name) in WHOLE_SHA and of_sha.exists():
         return False
-    return _first(measured(campaign).filter(on_ref(name)), campaign) is not None
+    return _first(measured(campaign).filter(match_ref(name)), campaign) is not None
 
 
 def named(campaign: Campaign, text: str) -> Revision:
@@ -375,7 +375,7 @@ def named(campaign: Campaign, text: str) -> Revision:
             return revisions_found[0]
         if revisions_found:
             raise UnknownRevision("ambiguous_revision")
-    of_ref = _first(measured(campaign).filter(on_ref(text)), campaign)
+    of_ref = _first(measured(campaign).filter(match_ref(text)), campaign)
     if of_ref is None:
         raise UnknownRevision("unknown_revision")
     return of_ref

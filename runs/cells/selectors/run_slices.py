@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from runs.analysis.slices import SlicedRun
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Run
 from runs.shared import queries
 from runs.tools import known_metrics
@@ -22,7 +22,7 @@ ORDER BY run.id, name
 """
 
 
-def of_cells(cells: Collection[int]) -> list[SlicedRun]:
+def list_sliced_runs(cells: Collection[int]) -> list[SlicedRun]:
     """The finished runs of cells that were measured in turn, with their slices. One query."""
     at, foreign = known_metrics.SLICE_AT.name, known_metrics.SLICE_FOREIGN.name
     values = {
@@ -32,7 +32,7 @@ def of_cells(cells: Collection[int]) -> list[SlicedRun]:
     }
     rows = map(_SliceRow._make, queries.rows(_SLICES, values))
     runs = []
-    for series in by_key((row.run, row) for row in rows).values():
+    for series in group_by_key((row.run, row) for row in rows).values():
         of_name = {row.name: row for row in series}
         if at not in of_name:
             continue

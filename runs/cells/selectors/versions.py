@@ -20,7 +20,7 @@ PACKAGED = re.compile(
 )
 
 
-def of_package(text: str) -> str:
+def extract_version(text: str) -> str:
     """Only the version, from the output of `SHOW server_version` or `SELECT version()`.
 
     18.3 from "18.3 (Ubuntu 18.3-1.pgdg22.04+1)"; any other text is returned unchanged.
@@ -91,7 +91,7 @@ def is_released(version: str) -> bool:
     return year is not None and year <= timezone.now().year
 
 
-def of_runs(version: str, *, path: str = "") -> Q:
+def match_runs(version: str, *, path: str = "") -> Q:
     """The condition that a run (at `path`) measured this version, or one of this major version."""
     if version == major(version) and (
         int(version.partition(".")[0]) >= 10 or "." in version

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 
 from runs.analysis.summary import Summary, summarise
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import CellSummary, Measurement, Run
 from runs.shared.database import Statement, array, perform
 
@@ -116,7 +116,7 @@ def refresh(*, cell_id: int) -> None:
         run__cell_id=cell_id, run__state=Run.State.FINISHED
     )
     measurements = rows.values_list("metric_id", "run__repeat", "value")
-    values = by_key(
+    values = group_by_key(
         (metric_id, (repeat, value)) for metric_id, repeat, value in measurements
     )
     newest = max(

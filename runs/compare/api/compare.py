@@ -181,7 +181,7 @@ def _body(
     base: Side, head: Side, criteria: Criteria, request: Request
 ) -> dict[str, Any]:
     side_verdict = against_history.compared(base, head, criteria)
-    answer = answers.of_sides(
+    answer = answers.answer_sides(
         side_verdict, _earlier_answers(side_verdict, criteria, request)
     )
     return compare_schema.ComparisonSerializer(

@@ -13,7 +13,7 @@ from runs.cells.selectors.series_cells import level_text
 from runs.compare.selectors import answers
 from runs.compare.selectors.address.head_and_base import Side
 from runs.compare.selectors.answers import AnswerRow, ComparisonAnswer, Figure
-from runs.compare.selectors.describe.in_turn import in_turn, once_more
+from runs.compare.selectors.describe.in_turn import once_more, suggest_command
 from runs.compare.selectors.judge import trails
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
@@ -40,8 +40,8 @@ def markdown(
     `address` makes a path absolute; `earlier` are answers that were others. Rows that prove
     something come first.
     """
-    answer = answers.of_sides(side_verdict, earlier)
-    rows = answer.by_verdict
+    answer = answers.answer_sides(side_verdict, earlier)
+    rows = answer.sorted_rows
     paragraphs = [
         f"### {_sign(answer.verdict)} {answer.headline}",
         *(f"**{plain(sentence)}**" for sentence in answer.sentences),
@@ -101,7 +101,7 @@ def _tell_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[s
     ):
         return []
     base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
-    command = in_turn(side_verdict.head.campaign, base)
+    command = suggest_command(side_verdict.head.campaign, base)
     text = _(
         "Nothing in the commit explains it? Measure both sides in one job, in turn:"
     )
@@ -115,7 +115,7 @@ def _sides(side_verdict: SideVerdict, address: Address) -> str:
     }
     text = _("Base: %(base)s – head: %(head)s") % sides
     job = trails.job_of(side_verdict)
-    return f"{text} – [{_('CI job')}]({in_link(job)})" if job else text
+    return f"{text} – [{_('CI job')}]({escape_link(job)})" if job else text
 
 
 def _trails(side_verdict: SideVerdict, address: Address) -> list[str]:
@@ -129,7 +129,7 @@ def _trails(side_verdict: SideVerdict, address: Address) -> list[str]:
             ("level", f"{name}={level_text(level)}")
             for name, level in row.levels.items()
         ]
-        link = f"[{_('history')}]({in_link(address(f'{page}?{urlencode(query)}'))})"
+        link = f"[{_('history')}]({escape_link(address(f'{page}?{urlencode(query)}'))})"
         levels = answers.condition_of(row.levels)
         name = plain(f"{row.metric.name}, {levels}" if levels else row.metric.name)
         lines.append(
@@ -212,10 +212,10 @@ def _link(side: Side, address: Address) -> str:
     page = address(reverse("campaign-detail", args=[side.campaign.slug]))
     if side.revision is not None and side.revision.url:
         page = side.revision.url
-    return f"[{plain(side.label)}]({in_link(page)})"
+    return f"[{plain(side.label)}]({escape_link(page)})"
 
 
-def in_link(address: str) -> str:
+def escape_link(address: str) -> str:
     """An address within a link of Markdown, which it cannot end."""
     return address.replace(")", "%29").replace(" ", "%20")
 

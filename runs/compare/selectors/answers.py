@@ -43,7 +43,7 @@ from runs.compare.selectors.judge.exit_codes import exit_code
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict, VerdictRow
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
 from runs.compare.selectors.load.stored_cells import CellRuns
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, Metric, Revision
 from runs.queue.selectors import certificate_words
 from runs.shared import formats
@@ -267,7 +267,7 @@ class ComparisonAnswer:
         return _("%(size)s, %(number)d of %(total)d") % values
 
     @property
-    def by_verdict(self) -> list[AnswerRow]:
+    def sorted_rows(self) -> list[AnswerRow]:
         """All rows, those that prove something first."""
         return sorted(self.rows, key=lambda row: PRECEDENCE.index(row.result.verdict))
 
@@ -318,7 +318,8 @@ def _distance(row: AnswerRow) -> float:
 def condition_of(levels: Mapping[str, Any]) -> str:
     """The levels that both sides of a row share: "clients 8, duration 60"."""
     return ", ".join(
-        f"{name} {level_text(formats.as_read(level))}" for name, level in levels.items()
+        f"{name} {level_text(formats.format_level(level))}"
+        for name, level in levels.items()
     )
 
 
@@ -336,7 +337,9 @@ def common_levels(rows: Sequence[AnswerRow]) -> dict[str, Any]:
     return dict(shared) if len(shared) >= MANY_LEVELS else {}
 
 
-def of_series(page: ComparedPage, wording: Wording | None = None) -> ComparisonAnswer:
+def answer_series(
+    page: ComparedPage, wording: Wording | None = None
+) -> ComparisonAnswer:
     """What compared series say. One query, for a comparison of commits."""
     words = wording or PlainWording()
     row_of = {id(row): _row_of_series(row, page, words) for row in page.rows}
@@ -348,7 +351,7 @@ def of_series(page: ComparedPage, wording: Wording | None = None) -> ComparisonA
         rows=rows,
         effect=page.state.effect,
         verdict=overall(row.result.verdict for row in rows),
-        sentences=tuple(summary.of_comparison(page)),
+        sentences=tuple(summary.summarise_comparison(page)),
         notes=_notes_of_series(page),
         by_effect=tuple(row_of[id(row)] for row in page.forest),
         wholes=_wholes_of_series(page),
@@ -357,7 +360,7 @@ def of_series(page: ComparedPage, wording: Wording | None = None) -> ComparisonA
         despite=sentence(despite),
         ignored=sentence(page.state.ignored_codes),
         faults=page.loaded.faults,
-        earlier=tuple(gate_answers.of_page(page)),
+        earlier=tuple(gate_answers.list_earlier_answers(page)),
     )
 
 
@@ -416,7 +419,7 @@ def _wholes_of_series(page: ComparedPage) -> tuple[Whole, ...]:
 def _evidence_of_series(page: ComparedPage) -> tuple[ErrorRow, ...]:
     """The rows of the error table that apply to the series, each once."""
     evidence = {}
-    for rows in by_key((id(row.head), row) for row in page.rows).values():
+    for rows in group_by_key((id(row.head), row) for row in page.rows).values():
         sides = [side for row in rows for side in (row.base_cell, row.head_cell)]
         n = min(side.summary.n or 1 for side in sides)
         applying = error_row([row.comparison for row in rows], n)
@@ -425,7 +428,7 @@ def _evidence_of_series(page: ComparedPage) -> tuple[ErrorRow, ...]:
     return tuple(evidence.values())
 
 
-def of_sides(
+def answer_sides(
     side_verdict: SideVerdict, earlier: Sequence[EarlierAnswer] = ()
 ) -> ComparisonAnswer:
     """What head against base says; `earlier` are answers that were others."""
@@ -552,7 +555,7 @@ def _commit_at(sha: str, side_verdict: SideVerdict) -> str:
     return f"{sha[:12]} ({described})" if described else sha[:12]
 
 
-def of_newest(
+def answer_newest(
     campaign: Campaign, *, base: str = "", metric: str = "", reader: Reader
 ) -> ComparisonAnswer | None:
     """The newest revision against `base` (as in a comparison), else its branch's last points.
@@ -560,14 +563,14 @@ def of_newest(
     None if there is nothing to compare: a badge is shown elsewhere, and says so.
     """
     try:
-        sides = head_and_base.of_newest(base, campaign=campaign, reader=reader)
+        sides = head_and_base.find_newest(base, campaign=campaign, reader=reader)
     except (BadSide, NoBaseline):
         return None
     criteria = Criteria(metrics=(metric,) if metric else ())
-    return of_sides(against_history.compared(*sides, criteria))
+    return answer_sides(against_history.compared(*sides, criteria))
 
 
-def of_cells(cells: ComparedCells, effect: float) -> ComparisonAnswer:
+def answer_cells(cells: ComparedCells, effect: float) -> ComparisonAnswer:
     """What two cells say: a row for each metric that both have."""
     rows = tuple(_row_of_cells(row, cells) for row in cells.rows)
     codes = dict.fromkeys(code for row in cells.rows for code in row.comparison.despite)

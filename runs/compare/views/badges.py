@@ -35,7 +35,7 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
         Campaign.objects.select_related("project"), to=request.user
     )
     campaign = get_object_or_404(campaigns, slug=slug)
-    answer = answers.of_newest(
+    answer = answers.answer_newest(
         campaign,
         base=request.GET.get("base", ""),
         metric=request.GET.get("metric", ""),

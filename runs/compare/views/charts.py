@@ -51,7 +51,7 @@ def compare_chart(request: HttpRequest, form: str) -> HttpResponseBase:
 def _drawn(page: ComparedPage, words: Wording, *, is_forest: bool) -> ChartFile | None:
     if not page.loaded.series or page.loaded.metric is None:
         return None
-    answer = answers.of_series(page, words)
+    answer = answers.answer_series(page, words)
     tiles = _tiles(page, answer, words, is_forest=is_forest)
     if not tiles:
         return None

@@ -41,7 +41,7 @@ from runs.models.campaigns import Origin
 from runs.shared import caching, pages, words
 from runs.shared.formats import estimate
 from runs.shared.pages import or_404
-from runs.templatetags.components import without_indents
+from runs.templatetags.components import strip_indents
 
 
 # Questions, what their comparisons show, and these: a campaign and the choices.
@@ -116,7 +116,7 @@ def examples(reader: Reader) -> list[dict[str, Any]]:
 
 def cells_shown(cells: ComparedCells, state: CompareState) -> dict[str, Any]:
     """Both cells, their metrics with verdicts, their runs, and in what they differ."""
-    answer = answers.of_cells(cells, state.effect)
+    answer = answers.answer_cells(cells, state.effect)
     reasons = {code for row in answer.rows for code in row.result.inference.reasons}
     return {
         "found": cells,
@@ -145,7 +145,7 @@ def cells_shown(cells: ComparedCells, state: CompareState) -> dict[str, Any]:
 
 def _printed(side: Side) -> list[tuple[str, str, list[str]]]:
     is_published = side.cell.campaign.origin == Origin.PUBLISHED
-    return provenance.of_cell(side.cell.pk) if is_published else []
+    return provenance.list_figures(side.cell.pk) if is_published else []
 
 
 def _address(
@@ -185,7 +185,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     if wanted_format := request.GET.get("format"):
         words = series_labels.wording({key.slug for key in state.series})
         page = compared(state, reader=request.user, wording=words)
-        answer = answers.of_series(page, words)
+        answer = answers.answer_series(page, words)
         response = compare_exports.answer(page, answer, words, wanted_format)
         if response is None:
             raise Http404(f"format={wanted_format}")
@@ -314,13 +314,13 @@ def _rendered(
     faults, series = page.loaded.faults, page.state.series
     if not page.loaded.series:
         return KeptComparison(faults=faults, series=series)
-    answer = answers.of_series(page, words)
+    answer = answers.answer_series(page, words)
     context = {
         **compare_page.context(page, answer, words),
         **compare_page.form(page, words),
         "may_queue": may_queue,
     }
-    html = without_indents(render_to_string("compare/_compared.html", context))
+    html = strip_indents(render_to_string("compare/_compared.html", context))
     lead = next(iter(answer.sentences), "")
     return KeptComparison(html=html, lead=lead, faults=faults, series=series)
 
@@ -373,7 +373,7 @@ def _offer(candidate: Candidate, state: CompareState, words: Factors) -> dict[st
     return {
         "campaign": candidate.campaign,
         "more": candidate.more,
-        "all": state.with_series(candidate.key).query,
+        "all": state.add_series(candidate.key).query,
         "count": len(candidate.series) + candidate.more,
         "axis": words.title(candidate.axis) if candidate.axis else "",
         "series": [
@@ -382,7 +382,7 @@ def _offer(candidate: Candidate, state: CompareState, words: Factors) -> dict[st
                     spoken_level(words, name, level)
                     for name, level in offered.levels.items()
                 ),
-                "query": state.with_series(offered.key).query,
+                "query": state.add_series(offered.key).query,
                 "is_chosen": offered.key in state.series,
             }
             for offered in candidate.series

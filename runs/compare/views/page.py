@@ -27,7 +27,7 @@ from runs.compare.views import words as compare_words
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
 from runs.queue.selectors.runs import closed_loop
-from runs.shared.formats import estimate, in_language, quantity
+from runs.shared.formats import estimate, quantity, translate_field
 from runs.shared.urls import path_if_there
 
 # Beyond, the table is a file's business.
@@ -137,7 +137,7 @@ def _chips(page: ComparedPage) -> list[dict[str, Any]]:
     return [
         {
             "campaign": series.campaign.slug,
-            "title": in_language(series.campaign, "title"),
+            "title": translate_field(series.campaign, "title"),
             "origin": series.campaign.origin,
             "origin_name": series.campaign.get_origin_display(),
             "label": label,
@@ -145,7 +145,7 @@ def _chips(page: ComparedPage) -> list[dict[str, Any]]:
             "conditions": compare_figures.conditions(page, series.cells[0])
             if series.cells
             else "",
-            "without": page.state.without_series(series.key).query,
+            "without": page.state.remove_series(series.key).query,
             "as_base": replace(page.state, base=str(series.key)).query,
         }
         for series, label in zip(page.loaded.series, page.labels, strict=True)

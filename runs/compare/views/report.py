@@ -25,7 +25,7 @@ from runs.queue.selectors import certificate_words
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
 from runs.servers.selectors import machine_words
-from runs.shared.formats import in_language, language
+from runs.shared.formats import language, translate_field
 from runs.shared.pages import file
 
 FORMATS = {
@@ -190,7 +190,7 @@ def compare_report(request: HttpRequest) -> HttpResponse:
         if not page.loaded.series:
             raise Http404("series")
         address = request.build_absolute_uri(f"/compare/?{state.query}")
-        comparison = answers.of_series(page, words)
+        comparison = answers.answer_series(page, words)
         written_report = report(
             page, comparison, words, address=address, today=timezone.localdate()
         )
@@ -232,7 +232,7 @@ def _series(page: ComparedPage) -> list[Block]:
     rows = tuple(
         (
             label,
-            in_language(series.campaign, "title"),
+            translate_field(series.campaign, "title"),
             str(series.campaign.get_origin_display()),
         )
         for series, label in zip(page.loaded.series, page.labels, strict=True)

@@ -29,7 +29,7 @@ from runs.models import (
 )
 from runs.models.postgres import major_version
 from runs.postgresql_settings.catalogue import known_major
-from runs.postgresql_settings.comparing import Shown, of_server
+from runs.postgresql_settings.comparing import Shown, read_server
 from runs.shared.formats import named, translated
 
 
@@ -226,7 +226,7 @@ def _recorded(
     for key, version_num in pairs:
         major = known_major(major_version(version_num)) if version_num else None
         majors.add(major or "")
-        for name, value_shown in of_server(
+        for name, value_shown in read_server(
             _printed(prints[key].settings), major
         ).items():
             values.setdefault(name, {}).setdefault(value_shown, []).append(major or "")

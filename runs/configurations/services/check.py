@@ -223,7 +223,7 @@ def _amount(name: str, value: str, major: str) -> str:
     if catalogued is None or not value.strip().isdecimal():
         return ""
     try:
-        size = values.in_bytes(value, catalogued)
+        size = values.convert_to_bytes(value, catalogued)
     except ValueError:
         return ""
     return units.rounded(size, "B") if size else ""

@@ -140,7 +140,7 @@ def create(
     _require_name(name)
     project = project or default()
     usable = projects.usable(Configuration.objects.all(), in_project=project.pk)
-    own_slug = slugs.in_project(slug, project, of=Configuration)
+    own_slug = slugs.qualify_slug(slug, project, of=Configuration)
     if slug and usable.filter(slug__in=[slug, own_slug]).exists():
         message = _("There is a configuration %(slug)s already.") % {"slug": slug}
         raise ServiceError(

@@ -182,7 +182,7 @@ def _stored(
             return configurations.create(project=fields["project"], **details)
         return configurations.edit(configuration=configuration, **details)
     except ServiceError as error:
-        pages.into_form(form, error)
+        pages.add_error(form, error)
     except Refused as refused:
         for fault in refused.faults:
             field = "initdb_options" if fault.pointer == "/initdb_options" else "text"

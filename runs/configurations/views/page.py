@@ -67,7 +67,7 @@ def recorded_changes(translated: Sequence[Mapping[str, Any]]) -> list[dict[str, 
     ]
 
 
-def of_installations(
+def describe_installations(
     fits: Sequence[InstallationFit], remarks: Sequence[Finding]
 ) -> dict[str, Any]:
     """What installations get in other words than written, those alike together; and warnings."""

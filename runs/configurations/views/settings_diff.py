@@ -98,7 +98,9 @@ def _values(side: Applied, *, beside: Applied) -> Values:
     fitted = fitted_configurations.fitted(content(side.configuration), major)
     return {
         name: (shown_value,)
-        for name, shown_value in comparing.of_settings(fitted.settings, major).items()
+        for name, shown_value in comparing.complete_settings(
+            fitted.settings, major
+        ).items()
     }
 
 

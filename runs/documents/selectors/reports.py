@@ -33,7 +33,7 @@ from runs.reports.report import (
 )
 from runs.reports.shell_script import shell_script
 from runs.servers.selectors import machine_words
-from runs.shared.formats import factor, in_language, quantity, spoken
+from runs.shared.formats import factor, quantity, spoken, translate_field
 
 
 def machines(table: PublishedTable) -> list[Block]:
@@ -68,7 +68,9 @@ def results(campaign: Campaign) -> list[Block]:
     table = campaign.published
     drawn = charts(campaign, factors(table.columns))
     blocks: list[Block] = [
-        Picture(f"chart-{number}", in_language(campaign, "title"), draw(chart, plots))
+        Picture(
+            f"chart-{number}", translate_field(campaign, "title"), draw(chart, plots)
+        )
         for number, (chart, plots) in enumerate(drawn, start=1)
     ]
     if drawn and (ratios := ratios_of(*drawn[0])):
@@ -197,7 +199,7 @@ def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) ->
 MOST_SCRIPT_CHARACTERS = 200_000
 
 
-def of_campaign(
+def make_report(
     campaign: Campaign, *, language: str, address: str, today: date
 ) -> Report:
     """The report of any campaign: executed here, uploaded, or published.
@@ -216,7 +218,7 @@ def of_campaign(
         return Report(
             name=f"{campaign.slug}-{language}",
             language=language,
-            title=in_language(campaign, "title"),
+            title=translate_field(campaign, "title"),
             subtitle=_subtitle(campaign, today),
             sections=tuple(
                 Section(title, tuple(blocks)) for title, blocks in sections if blocks
@@ -262,13 +264,13 @@ def _published(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
 
 
 def _purpose(campaign: Campaign) -> list[Block]:
-    question = in_language(campaign, "question") if campaign.question else ""
+    question = translate_field(campaign, "question") if campaign.question else ""
     scenario = _("Scenario"), _(campaign.scenario.title)
     return [*([Paragraph(question)] if question else []), Facts((scenario,))]
 
 
 def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
-    annotations_found = annotations.of_campaign(campaign)
+    annotations_found = annotations.list_annotations(campaign)
     words = designs.words(campaign)
 
     def remark(annotation: Annotation) -> Remark:
@@ -300,7 +302,7 @@ def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
 def _appendix(campaign: Campaign, address: str) -> list[Block]:
     listings: list[Block] = []
     for server, name in (designs.server_names(campaign) or {"": ""}).items():
-        runs = recorded.of_campaign(campaign, server=server)
+        runs = recorded.read_campaign(campaign, server=server)
         if runs:
             listings.append(_script(campaign, runs, address, name))
     return listings
@@ -323,14 +325,14 @@ def _script(
 def _citation(campaign: Campaign, address: str, today: date) -> str:
     if hasattr(campaign, "published"):
         return citation(campaign.published, address)
-    title, year = in_language(campaign, "title"), campaign.created_at.year
+    title, year = translate_field(campaign, "title"), campaign.created_at.year
     return f"“{title}”, BenchLab, {year}. {address} ({today})"
 
 
 def _subtitle(campaign: Campaign, today: date) -> str:
     if hasattr(campaign, "published"):
         table = campaign.published
-        return f"{in_language(table.source, 'title')} · {provenance.where(table)}"
+        return f"{translate_field(table.source, 'title')} · {provenance.where(table)}"
     subtitle_texts = (
         str(campaign.get_origin_display()),
         f"{campaign.created_at:%Y-%m-%d}",

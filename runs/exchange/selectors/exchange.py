@@ -162,15 +162,15 @@ def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
     outputs = _Outputs(together)
     for campaign in together:
         yield "campaign", _campaign(campaign)
-        for note in notes.of(campaign.pk):
+        for note in notes.take_rows(campaign.pk):
             yield "annotation", note
-        for cell in cells.of(campaign.pk):
+        for cell in cells.take_rows(campaign.pk):
             key = cell.pop("pk")
             yield "cell", cell
-            for run in runs.of(key):
+            for run in runs.take_rows(key):
                 run["imported"] = _provenance(run)
-                yield from outputs.with_outputs(run)
-            for note in notes_of_cells.of(key):
+                yield from outputs.add_outputs(run)
+            for note in notes_of_cells.take_rows(key):
                 yield "annotation", note
 
 
@@ -240,14 +240,14 @@ class _Outputs:
             "command": following(Command, COMMAND, "attempt", "ordinal"),
         }
 
-    def with_outputs(self, run: Row) -> Iterator[tuple[str, Row]]:
+    def add_outputs(self, run: Row) -> Iterator[tuple[str, Row]]:
         """The run with its short rows inside, and its long ones after it."""
         key = run.pop("pk")
         for name, rows in self.within.items():
-            run[name] = list(rows.of(key))
+            run[name] = list(rows.take_rows(key))
         yield "run", run
         for kind, following in self.after.items():
-            for row in following.of(key):
+            for row in following.take_rows(key):
                 yield kind, row
 
 

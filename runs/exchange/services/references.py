@@ -174,7 +174,7 @@ def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
     # Otherwise a later run with the same settings would be reported with these.
     if fingerprint(row["settings"]) != row["content_hash"]:
         raise ValueError("content_hash is not that of the settings")
-    visible_settings = results.without_secrets(row["settings"])
+    visible_settings = results.redact_secrets(row["settings"])
     settings_snapshot = results.snapshot(settings=visible_settings)
     if settings_snapshot.settings != visible_settings:
         raise _Contradiction(row["content_hash"], "settings")

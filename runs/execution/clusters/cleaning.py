@@ -75,10 +75,10 @@ class Cleaning:
         """The first part, which removes nothing; None if a machine belongs to others now."""
         if not await self.attempt(self._check_fences):
             return None
-        ended = await self._on_each(self._stop_steps)
+        ended = await self._clean_machines(self._stop_steps)
         keep = partial(step_limits.keep, self.bench.in_hand, self.bench.reporter)
         await self.attempt(partial(keep, self.bench.findings))
-        set_back = await self._on_each(
+        set_back = await self._clean_machines(
             partial(treating.set_back_whatever_was, self.bench)
         )
         prepared: dict[tuple[Node, Cluster], bool] = {}
@@ -128,7 +128,9 @@ class Cleaning:
             (self.bench.database, cluster) for cluster in self.preparing.clusters
         ]
 
-    async def _on_each(self, clean: Callable[[Node], Awaitable[None]]) -> list[Node]:
+    async def _clean_machines(
+        self, clean: Callable[[Node], Awaitable[None]]
+    ) -> list[Node]:
         """The machines on which it succeeded. The last comes first: two may be the same."""
         nodes = [
             node for node in reversed(self.bench.nodes) if node not in self.left_out
@@ -145,7 +147,7 @@ class Cleaning:
             run = node.base.checked(host, node.directory)
             await stop_all(host, node.steps_directory, run)
 
-        await node.on_host(stop)
+        await node.retry_on_host(stop)
 
     async def _stop_cluster(
         self, node: Node, cluster: Cluster, prepared: dict[tuple[Node, Cluster], bool]
@@ -156,7 +158,7 @@ class Cleaning:
         async def stop(host: Host) -> bool:
             return await postgres.stop_in(node.base.checked(host, directory), directory)
 
-        prepared[node, cluster] = await node.on_host(stop)
+        prepared[node, cluster] = await node.retry_on_host(stop)
 
     def _is_needless(self, cluster: Cluster, *, is_prepared: bool) -> bool:
         """No other run can use incomplete clusters, and those that do not start."""
@@ -172,8 +174,8 @@ class Cleaning:
         for node in self.bench.database_nodes[1:]:
             if node in self.left_out:
                 continue
-            path = node.base.below("clusters", folder_of(run_id, PLACED))
-            await node.on_host(partial(node.base.remove, path=path))
+            path = node.base.join("clusters", folder_of(run_id, PLACED))
+            await node.retry_on_host(partial(node.base.remove, path=path))
 
     async def _remove(self, node: Node, directory: str) -> None:
-        await node.on_host(partial(node.base.remove, path=directory))
+        await node.retry_on_host(partial(node.base.remove, path=directory))

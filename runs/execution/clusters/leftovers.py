@@ -30,7 +30,7 @@ async def marked(host: Host, base: BaseDir) -> list[str]:
         ["sh", "-c", _LIST, "list", base.path, base.mark(base.path)]
     )
     lines = listing.stdout.decode(errors="replace").splitlines()
-    runs, marks = base.below("runs"), zip(lines[::2], lines[1::2], strict=False)
+    runs, marks = base.join("runs"), zip(lines[::2], lines[1::2], strict=False)
 
     def age(path: str) -> tuple[bool, list[int]]:
         folder, _slash, name = path.rpartition("/")

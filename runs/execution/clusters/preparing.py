@@ -96,7 +96,7 @@ class Preparing:
         self.template: Cluster | None = None
         if key := bench.plan.template_key:
             self.template = replace(
-                self.cluster, directory=self.base.below("clusters", key)
+                self.cluster, directory=self.base.join("clusters", key)
             )
         self.is_broken = False
 
@@ -187,7 +187,9 @@ class Preparing:
             raise postgres.does_not_stop(directory)
 
     async def _check(self, directory: str) -> None:
-        await self.bench.database.on_host(partial(self.base.check, path=directory))
+        await self.bench.database.retry_on_host(
+            partial(self.base.check, path=directory)
+        )
 
     @property
     def needed_bytes(self) -> int:
@@ -241,7 +243,7 @@ class Preparing:
 async def replace_folder(node: Node, directory: str) -> None:
     """Start with an empty, marked folder, once: a replay must not remove what it then finds."""
     noted = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
-    await node.on_host(
+    await node.retry_on_host(
         partial(node.base.replace, path=directory, noted=noted, fence=node.fence)
     )
 

@@ -103,7 +103,7 @@ async def tried(
             needed=f"{NEEDED_BYTES / 1e6:.0f}",
             path=base.path,
         )
-    path = base.below("clusters", FOLDER)
+    path = base.join("clusters", FOLDER)
     await leftovers.remove(host, base, path)  # of a worker that was lost
     await base.make_folder(host, path)
     try:
@@ -181,7 +181,7 @@ class _Trial:
         sql = f"\\set scale 1\n{workload.init_sql}\n"
         argv = (*_PATIENT, *self.cluster.psql())
         reply = await self._run(argv, given=sql, seconds=LOAD_SECONDS)
-        return _of_init(reply) if reply.exit_status != 0 else None
+        return _explain_init_failure(reply) if reply.exit_status != 0 else None
 
     async def scripts(self) -> list[Failure]:
         """Each script by itself, whatever its weight."""
@@ -191,7 +191,7 @@ class _Trial:
             has_pipeline(script.text) for script in self.workload.scripts
         )
         for position, script in enumerate(self.workload.scripts):
-            text = pgbench.for_tool(script.text, self.programs.client_version_num)
+            text = pgbench.adapt_script(script.text, self.programs.client_version_num)
             path = f"{self.path}/script-{position}.sql"
             await self._run(("sh", "-c", _WRITE, "write", path), given=text)
             argv = pgbench.once(
@@ -206,7 +206,9 @@ class _Trial:
             message = _output(reply)
             # To 11, pgbench exits with 0 although its only client died.
             if reply.exit_status != 0 or _DIED.search(message):
-                failures.append(_of_script(position, text, path, reply, message))
+                failures.append(
+                    _explain_script_failure(position, text, path, reply, message)
+                )
         return failures
 
     async def _run(
@@ -216,7 +218,7 @@ class _Trial:
         return await self.host.run(words, stdin=given.encode(), timeout_s=None)
 
 
-def _of_script(
+def _explain_script_failure(
     position: int, text: str, path: str, reply: Answer, message: str
 ) -> Failure:
     in_file = re.search(rf"{re.escape(path)}:(\d+): (.*)", message, re.DOTALL)
@@ -235,7 +237,7 @@ def _of_script(
     return Failure(position, line, code, reason.strip())
 
 
-def _of_init(reply: Answer) -> Failure:
+def _explain_init_failure(reply: Answer) -> Failure:
     message = _output(reply)
     if reply.exit_status == TIMED_OUT:
         return Failure(None, 0, "never_ends", "")

@@ -175,7 +175,7 @@ def _bytes_of(relations: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 FLUSHED = "SELECT pg_sleep(0.6)"
 
 
-def after_sql(version: int, log: str = "") -> str:
+def build_after_sql(version: int, log: str = "") -> str:
     """Reads the counters right after the load.
 
     The collector of statistics to 14 may answer with what it wrote half a second ago; from 15 on a

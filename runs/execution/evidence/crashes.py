@@ -146,7 +146,7 @@ def named(
         ),
         problem=problem,
         what=what,
-        kernel=_of_kernel(kernel),
+        kernel=_explain_kernel(kernel),
     )
 
 
@@ -164,7 +164,7 @@ def out_of_memory(problem: TargetProblem, line: str) -> TargetProblem:
     )
 
 
-def _of_kernel(kernel: KernelLog) -> TargetProblem:
+def _explain_kernel(kernel: KernelLog) -> TargetProblem:
     if kernel.in_group:
         return TargetProblem(
             _(

@@ -20,7 +20,7 @@ SKEW_LIMIT_SECONDS = 1.0
 async def compare(bench: Bench) -> None:
     """Measure every machine's clock, store the result, and report one that is far off."""
     for node in bench.nodes:
-        skew = await _of(node)
+        skew = await _measure_skew(node)
         if skew is not None:
             bench.skews[node.name] = skew
     message = ", ".join(
@@ -53,9 +53,9 @@ def is_off(skews: Sequence[Skew]) -> bool:
     return max([*least, *apart], default=0.0) > SKEW_LIMIT_SECONDS
 
 
-async def _of(node: Node) -> Skew | None:
+async def _measure_skew(node: Node) -> Skew | None:
     try:
-        return await node.on_host(measure)
+        return await node.retry_on_host(measure)
     except OUT_OF_REACH:
         raise
     except TargetProblem:  # no run fails for want of its clock

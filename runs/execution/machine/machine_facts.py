@@ -174,7 +174,7 @@ def operating_system(sections: Sections) -> OperatingSystem:
 
 def _system_name(lines: Sequence[str]) -> str:
     """The name in os-release, which is read as a shell reads it; else the first line."""
-    release = {name: _of_shell(value) for name, value in pairs(lines, "=").items()}
+    release = {name: _read_shell(value) for name, value in pairs(lines, "=").items()}
     version = release.get("VERSION") or release.get("VERSION_ID", "")
     name = f"{release.get('NAME') or release.get('ID', '')} {version}".strip()
     first_line = next(
@@ -183,7 +183,7 @@ def _system_name(lines: Sequence[str]) -> str:
     return release.get("PRETTY_NAME") or name or first_line
 
 
-def _of_shell(text: str) -> str:
+def _read_shell(text: str) -> str:
     quoted = _QUOTED.match(text)  # a comment may stand behind it
     try:
         return _ESCAPED.sub(r"\1", " ".join(shlex.split(quoted[0] if quoted else text)))

@@ -260,7 +260,7 @@ class Monitors:
         if recorded.stdout:
             self._bench.keep(f"vmstat-{name}.txt", recorded.stdout)
             interval_s = seconds_between(self._bench.parameters)
-            return self._without_cpus(
+            return self._drop_cpus(
                 vmstat.read(recorded.stdout, interval_s=interval_s), name
             )
         # The CPUs to count on a machine, since PostgreSQL uses no others; empty means all.
@@ -282,7 +282,7 @@ class Monitors:
         self._bench.keep(f"sar-{name}.json", printed.stdout)
         return reading
 
-    def _without_cpus(self, reading: HostReading, name: str) -> HostReading:
+    def _drop_cpus(self, reading: HostReading, name: str) -> HostReading:
         """vmstat only shows all CPUs together, which would include the idle time of unused ones."""
         if name != DATABASE_NODE or not self._bench.cluster.cpus:
             return reading

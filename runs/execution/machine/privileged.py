@@ -91,7 +91,9 @@ async def refused(host: Host, names: Iterable[str]) -> list[str]:
     return refused_actions
 
 
-def as_root(name: str, command: Command, granted: Collection[str]) -> tuple[str, ...]:
+def build_root_command(
+    name: str, command: Command, granted: Collection[str]
+) -> tuple[str, ...]:
     """The command line with which a target executes a command of an action as root.
 
     Raises TargetProblem `privilege_missing` if it is not ticked, ValueError for a command that

@@ -40,7 +40,7 @@ async def _look(bench: Bench, node: Node) -> None:
         argv = target_facts.machine_probe(node.base.path)
         async with asyncio.timeout(LIMIT_SECONDS):
             probe = await node.perform(STEP, argv)
-        machine_facts = target_facts.of_machine(probe.stdout)
+        machine_facts = target_facts.read_machine(probe.stdout)
     except OUT_OF_REACH:
         raise
     except (TargetProblem, TimeoutError) as problem:

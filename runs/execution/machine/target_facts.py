@@ -76,7 +76,7 @@ def machine_probe(base_dir: str) -> list[str]:
     return ["sh", "-c", _MACHINE + _END, "probe", base_dir]
 
 
-def of_machine(report: str) -> Facts:
+def read_machine(report: str) -> Facts:
     """Read the output of `machine_probe`. Raises TargetProblem for an incomplete report.
 
     A machine that, say, had no memory for another process must not count as a different machine.

@@ -115,7 +115,7 @@ async def check_cpus(bench: Bench) -> None:
         _note_cpus(bench)
 
 
-async def before_start(bench: Bench) -> None:
+async def treat_machines(bench: Bench) -> None:
     """Treat the machines before the prepared, stopped cluster is started for measuring.
 
     Raises TargetProblem `privilege_missing`, `cannot_be_set_back`, `no_cpufreq`.
@@ -139,7 +139,7 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
         raise privileged.failed(name, done.stderr + done.stdout)
     command = privileged.SETTINGS[name][value]
     try:
-        await _as_root(
+        await _run_as_root(
             bench, node, name, command, step=_named(bench, node, f"set-{name}")
         )
     except TargetProblem as problem:
@@ -177,7 +177,7 @@ async def set_back_whatever_was(bench: Bench, node: Node) -> None:
     The last one first: two may be the same.
     """
     if _may_be_changed(bench, node):
-        await node.on_host(partial(set_back, folder=node.directory))
+        await node.retry_on_host(partial(set_back, folder=node.directory))
 
 
 def _may_be_changed(bench: Bench, node: Node) -> bool:
@@ -189,7 +189,7 @@ async def _empty_caches(bench: Bench) -> None:
     """The cluster is stopped, so what the server itself would cache is gone as well."""
     await bench.step("write-out", ["sync"])
     node = bench.database
-    await _as_root(
+    await _run_as_root(
         bench, node, "drop_caches", privileged.DROP_CACHES, step="drop-caches"
     )
     message = _(
@@ -212,10 +212,10 @@ async def _set_governor(bench: Bench, governor: str) -> None:
         bench.note("governor_set", text, level="info", **values)
 
 
-async def _as_root(
+async def _run_as_root(
     bench: Bench, node: Node, name: str, command: privileged.Command, *, step: str
 ) -> None:
-    argv = privileged.as_root(name, command, node.privileges)
+    argv = privileged.build_root_command(name, command, node.privileges)
     done = await bench.step(step, argv, check=False, on=node)
     if done.exit_status != 0:
         raise privileged.failed(name, done.stderr + done.stdout)

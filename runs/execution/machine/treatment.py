@@ -43,7 +43,7 @@ class Treatment:
                 settings[name] = cpus.spelled(cpus.parse(settings[name]))
         return settings
 
-    def on_generator(self) -> Self:
+    def select_generator_part(self) -> Self:
         """The part of it that applies to a machine that only generates load."""
         return type(self)(governor=self.governor, pgbench_cpus=self.pgbench_cpus)
 

@@ -124,7 +124,7 @@ def parse(report: str) -> Usage:
     )
 
 
-def between(before: Usage, after: Usage, *, generator: float) -> Usage | None:
+def compute_usage(before: Usage, after: Usage, *, generator: float) -> Usage | None:
     """The usage between two readings; None if the machine was restarted."""
     if after.seconds <= before.seconds or after.busy < before.busy:
         return None
@@ -158,7 +158,7 @@ class Account:
         usages: dict[str, Usage] = {}
         for name in machines:
             cpu = load.cpu_seconds if name == generator else 0.0
-            usage = _of_step(load, before.get(name), after.get(name), cpu)
+            usage = _compute_step_usage(load, before.get(name), after.get(name), cpu)
             if usage is not None:
                 usages[name] = usage
                 self._seconds[name] += load.seconds
@@ -182,7 +182,9 @@ class Account:
             usage = None
             if name in before and name in after:
                 generator_seconds = self._used[name].generator
-                usage = between(before[name], after[name], generator=generator_seconds)
+                usage = compute_usage(
+                    before[name], after[name], generator=generator_seconds
+                )
             if usage is not None:
                 self._used[name], self._seconds[name] = usage, usage.seconds
 
@@ -195,13 +197,13 @@ class Account:
         }
 
 
-def _of_step(
+def _compute_step_usage(
     load: StepResult, before: Usage | None, after: Usage | None, cpu: float | None
 ) -> Usage | None:
     """None for a step that another worker started: it is longer than the time between these."""
     if before is None or after is None or cpu is None:
         return None
-    usage = between(before, after, generator=cpu)
+    usage = compute_usage(before, after, generator=cpu)
     return usage if usage and usage.seconds >= load.seconds * WHOLE else None
 
 

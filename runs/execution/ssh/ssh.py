@@ -211,7 +211,7 @@ async def _tunnel(
                 tunnel = opened[-1] if opened else None
                 opened.append(await _log_in(hop, tunnel, through[:passed]))
             except TargetProblem as problem:
-                raise _at_a_hop(problem, hop.address) from problem
+                raise _name_hop(problem, hop.address) from problem
         yield opened[-1] if opened else None
     finally:
         for connection in reversed(opened):
@@ -287,7 +287,7 @@ def _acknowledge_at_once(conn: asyncssh.SSHClientConnection) -> None:
     conn.data_received = received  # type: ignore[method-assign]
 
 
-def _at_a_hop(problem: TargetProblem, hop: Address) -> TargetProblem:
+def _name_hop(problem: TargetProblem, hop: Address) -> TargetProblem:
     code = f"hop_{problem.code.removeprefix('host_')}"
     remedy = REMEDIES_AT_A_HOP.get(problem.code, problem.remedy)
     text = _("At the hop %(hop)s: %(problem)s")

@@ -123,7 +123,7 @@ class BaseDir:
     path: str
     instance: str
 
-    def below(self, *segments: str) -> str:
+    def join(self, *segments: str) -> str:
         """A path below the base directory. Raises ValueError if it would lead out."""
         path = posixpath.normpath(posixpath.join(self.path, *segments))
         if not path.startswith(self.path.rstrip("/") + "/"):
@@ -255,10 +255,10 @@ class BaseDir:
 
         `more` are further words of the script. Raises TargetProblem for a refusal, LeaseLost.
         """
-        path = self.below(path)
+        path = self.join(path)
         words: Sequence[str] = (*self._words(path), *more)
         if fence:
-            script, words = fence.before(script, words)
+            script, words = fence.guard(script, words)
         reply = await host.run(_command(script, words, then), timeout_s=timeout_s)
         if fence:
             raise_if_behind(reply)

@@ -93,7 +93,7 @@ class Fence:
         last = str(_ANY if self.last is None else self.last)
         return ("sh", "-c", _RAISE, "raise", *self.arguments, last, self.mark)
 
-    def before(self, script: str, words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    def guard(self, script: str, words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         """A script and its words with CHECK before it; `lease_lost` reads what that says."""
         return CHECK + script, (*self.arguments, *words)
 

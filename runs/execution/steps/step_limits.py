@@ -148,7 +148,7 @@ class DiskGuard:
         while True:
             await asyncio.sleep(wait)
             try:
-                free = await self.node.on_host(
+                free = await self.node.retry_on_host(
                     partial(free_bytes, folder=self.node.base.path)
                 )
             except TooFewSessions:
@@ -225,7 +225,7 @@ class InHand:
             argv=self.argv,
             stdin=self.stdin,
         )
-        return await self.node.on_host(act)
+        return await self.node.retry_on_host(act)
 
 
 async def keep(

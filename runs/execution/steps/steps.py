@@ -164,7 +164,7 @@ async def perform(
     if condition:
         script, words = condition.text + script, (*condition.words, *words)
     if fence:
-        script, words = fence.before(script, words)
+        script, words = fence.guard(script, words)
 
     reply = await _report_of(host, script, words, stdin)
     if reply.exit_status == BEHIND:

@@ -137,7 +137,7 @@ class HistorySerializer(Shape):
     @extend_schema_field(AnswerSerializer)
     def get_answer(self, found: Histories) -> Any:
         """What the page of the same series says."""
-        return AnswerSerializer(answers.of_histories(found)).data
+        return AnswerSerializer(answers.answer_histories(found)).data
 
 
 @addresses.door(

@@ -115,7 +115,7 @@ def family() -> str:
     )
 
 
-def of_histories(found: Histories) -> HistoryAnswer:
+def answer_histories(found: Histories) -> HistoryAnswer:
     """What these histories say. One query where they have changes."""
     standing = [
         change
@@ -137,7 +137,7 @@ def of_histories(found: Histories) -> HistoryAnswer:
         question=_question(found),
         rows=tuple(sorted(rows, key=_interest)),
         causes=tuple(
-            causes.by_interest(causes.find_causes(standing, by_decision=False))
+            causes.sort_by_interest(causes.find_causes(standing, by_decision=False))
         ),
         points=len({point.sha or point.at for point in points}),
         first=min((point.at for point in points), default=None),
@@ -147,7 +147,7 @@ def of_histories(found: Histories) -> HistoryAnswer:
 
 def _question(found: Histories) -> str:
     metric = metric_label(found.metric) if found.metric else "–"
-    title = formats.in_language(found.campaign, "title")
+    title = formats.translate_field(found.campaign, "title")
     return _("%(title)s: where did the level of %(metric)s change?") % {
         "title": title,
         "metric": metric,

@@ -18,9 +18,9 @@ from runs.analysis.inference.verdicts import Direction
 from runs.cells.selectors import regressions
 from runs.cells.selectors.metrics import metric_label
 from runs.compare.selectors.describe import series_labels
-from runs.compare.selectors.describe.in_turn import in_turn
+from runs.compare.selectors.describe.in_turn import suggest_command
 from runs.compare.selectors.describe.verdict_words import VERDICTS, printed_size
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.histories.selectors import histories
 from runs.models import CellSummary, Change
 
@@ -59,7 +59,7 @@ class Cause:
         return self.first.cell.revision.sha if self.first.cell.revision else ""
 
     @property
-    def since(self) -> str:
+    def beginning(self) -> str:
         """The commit, else the day."""
         revision, moment = self.first.cell.revision, self.first.run.started_at
         return str(revision) if revision or moment is None else f"{moment:%Y-%m-%d}"
@@ -77,8 +77,12 @@ class Cause:
 
         "Since 8de2d48f1234 (2026-11-17): tps: 6 of 12 conditions 6.6 to 7.2 % slower".
         """
-        words = {"since": self.since, "date": self.date or "", "line": self.lines[0]}
-        if self.date is None or self.since == str(self.date):
+        words = {
+            "since": self.beginning,
+            "date": self.date or "",
+            "line": self.lines[0],
+        }
+        if self.date is None or self.beginning == str(self.date):
             return _("Since %(since)s: %(line)s") % words
         return _("Since %(since)s (%(date)s): %(line)s") % words
 
@@ -117,7 +121,7 @@ class Cause:
         """The greatest of them."""
         return max(change.ratio for change in self.told)
 
-    def of(self, word: str) -> "Cause | None":
+    def select_kind(self, word: str) -> "Cause | None":
         """Those of one kind or verdict; None without any."""
         own_changes = tuple(
             change for change in self.changes if word in (change.kind, change.verdict)
@@ -150,7 +154,7 @@ class Cause:
     def again(self) -> str:
         """The client's command that measures the parent and this commit in turn."""
         campaign, revision = self.first.cell.campaign, self.first.cell.revision
-        return in_turn(campaign, revision.ref if revision else "")
+        return suggest_command(campaign, revision.ref if revision else "")
 
     @property
     def lines(self) -> list[str]:
@@ -167,7 +171,7 @@ class Cause:
 
     @property
     def _lines(self) -> list[str]:
-        changes_by_metric = by_key(
+        changes_by_metric = group_by_key(
             ((change.metric_id, change.verdict), change)
             for change in reports(self.changes)
         )
@@ -194,7 +198,7 @@ class Cause:
 
 def _summarise_others(groups: Sequence[Sequence[Change]]) -> list[str]:
     """One line for each verdict and direction of further metrics: "27 more metrics: 8 to 17 %"."""
-    groups_of_others = by_key(
+    groups_of_others = group_by_key(
         ((changes[0].verdict, changes[0].metric.direction), changes)
         for changes in groups
     )
@@ -239,7 +243,7 @@ def find_causes(changes: Iterable[Change], *, by_decision: bool = True) -> list[
     What was decided alike of a commit is a cause, all of it where that does not part them.
     """
     key = _key if by_decision else _place
-    groups = by_key((key(change), change) for change in changes)
+    groups = group_by_key((key(change), change) for change in changes)
     counted = _measured(list(groups.values()))
     return [
         Cause(
@@ -403,12 +407,14 @@ def _interest(change: Change) -> tuple[int, float]:
     return place_of(change.verdict), -size_of(change)
 
 
-def by_interest(causes_found: Iterable[Cause]) -> list[Cause]:
+def sort_by_interest(causes_found: Iterable[Cause]) -> list[Cause]:
     """What holds now comes before what a later change has overtaken, worse before better, then the
     newest.
     """
     listed = list(causes_found)
-    present = regressions.of_now(change for cause in listed for change in cause.changes)
+    present = regressions.filter_current(
+        change for cause in listed for change in cause.changes
+    )
 
     def interest(cause: Cause) -> tuple[int, int]:
         places = [

@@ -11,7 +11,7 @@ from django.db.models.functions import RowNumber
 
 from runs.cells.selectors import history_points, metrics, series_cells
 from runs.cells.selectors.history_points import FirstRun, HistoryPoint
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, Change, Environment, HardwareProfile, Metric, Run
 from runs.servers.selectors.hardware import Difference, Profile, differences
 
@@ -77,7 +77,9 @@ def histories(
     change_list = changes(
         campaign, metric, list(series_shown), cells if window.is_part else None
     )
-    changes_of = by_key((change.cell.series_key, change) for change in change_list)
+    changes_of = group_by_key(
+        (change.cell.series_key, change) for change in change_list
+    )
     histories_made = [
         History(key, series_shown[key], tuple(points[key]), tuple(changes_of[key]))
         for key in series_shown

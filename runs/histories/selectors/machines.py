@@ -49,7 +49,7 @@ def changed(change: Change) -> Changed:
         change,
         [last_revision, *revisions.following(campaign, last_revision, AROUND - 1)],
     )
-    comparability_known = comparability.of_cells([*before, *after])
+    comparability_known = comparability.read_comparability([*before, *after])
     pairs = [
         {
             differing.name: differing

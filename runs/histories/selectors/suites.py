@@ -34,7 +34,7 @@ class SuiteJobs:
     moves: frozenset[str] = frozenset()
 
 
-def of_jobs(campaign: Campaign) -> SuiteJobs:
+def judge_jobs(campaign: Campaign) -> SuiteJobs:
     """What the jobs of a campaign did to all of its series.
 
     Of the metrics that tools share only the one that the campaign is about is looked at: the others
@@ -54,7 +54,7 @@ def of_jobs(campaign: Campaign) -> SuiteJobs:
     for mark, revision, median in _medians(campaign, list(places), series):
         if (row := rows.get(mark)) is not None:
             logs[row, places[revision][0]] = series[mark] * math.log(median)
-    suite = suites.of_jobs(logs, [key for key, _metric in series])
+    suite = suites.judge_suite(logs, [key for key, _metric in series])
     if suite is None:
         return SuiteJobs()
     return SuiteJobs(

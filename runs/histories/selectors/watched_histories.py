@@ -10,7 +10,7 @@ from runs.analysis.change_points import SAME_PLACE, WINDOW
 from runs.analysis.monitoring import MINIMUM_RUNS, RECENT, Known
 from runs.cells.selectors import history_points, metrics, revisions
 from runs.cells.selectors.history_points import HistoryPoint
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.histories.selectors import histories, suites
 from runs.histories.selectors.suites import SuiteJobs
 from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, Run
@@ -62,7 +62,7 @@ def watched(
                 known=_known(campaign, metric, key, points),
                 last_is_new=points[-1].cell in cells,
                 jobs=tuple(
-                    map(tuple, by_key(single.get(_mark(points[-1]), ())).values())
+                    map(tuple, group_by_key(single.get(_mark(points[-1]), ())).values())
                 ),
                 moves=tuple(
                     position

@@ -23,7 +23,7 @@ from runs.analysis.monitoring import Alarm
 from runs.cells.selectors import history_points, revisions
 from runs.cells.selectors.history_points import HistoryPoint
 from runs.cells.services import summaries
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.histories.selectors import (
     causes,
     histories,
@@ -92,7 +92,7 @@ def _find(campaign_id: int, waiting: Sequence[tuple[int, int]]) -> list[Change]:
     changes_found: list[Change] = []
     foretold: set[int] = set()
     if campaign.origin == Origin.UPLOADED:
-        suite = suites.of_jobs(campaign)
+        suite = suites.judge_jobs(campaign)
         stale = {cell for _pk, cell in waiting}
         watched: set[int] = set()
         for key, cells in _group_by_series(
@@ -149,7 +149,7 @@ def decide(
     audit.record(
         "change_decided",
         change,
-        project=audit.of_project(change.cell.campaign.project_id),
+        project=audit.find_project_id(change.cell.campaign.project_id),
         before={"decision": before},
         after={"decision": decision, "note": note},
     )
@@ -176,7 +176,7 @@ def _group_by_series(cells: Collection[int]) -> Mapping[str, list[int]]:
     cells_with_series = (
         Cell.objects.filter(pk__in=cells).exclude(series_key="").order_by("pk")
     )
-    return by_key(cells_with_series.values_list("series_key", "pk"))
+    return group_by_key(cells_with_series.values_list("series_key", "pk"))
 
 
 @dataclass(frozen=True)
@@ -390,7 +390,7 @@ def _changes_again() -> int:
         histories[change.cell.campaign, change.cell.series_key].add(change.cell_id)
     judged_keys = {change.pk for change in judged}
     suite_of = {
-        campaign_of_history: suites.of_jobs(campaign_of_history)
+        campaign_of_history: suites.judge_jobs(campaign_of_history)
         for campaign_of_history in {campaign for campaign, _key in histories}
     }
     for (campaign, key), cells in histories.items():

@@ -188,7 +188,7 @@ def _item(cause: Cause) -> str:
     """The sentence that lists and the history have, with what it leaves out."""
     campaign = cause.first.cell.campaign
     if cause.first.decision == Change.Decision.REFUTED:
-        words = {"campaign": campaign.slug, "since": cause.since}
+        words = {"campaign": campaign.slug, "since": cause.beginning}
         words["reason"] = cause.first.get_reason_display()
         lines = [
             _("%(campaign)s, since %(since)s: refuted, %(reason)s.") % words,

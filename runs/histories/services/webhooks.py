@@ -269,7 +269,7 @@ def changed(*, cause: Cause, campaign: Campaign, without_alarms: bool = False) -
     is_refuted = cause.first.decision == Change.Decision.REFUTED
     for kind, event_kind in OF_KIND.items():
         event = "change.refuted" if is_refuted else event_kind
-        cause_of_kind = cause.of(kind)
+        cause_of_kind = cause.select_kind(kind)
         if cause_of_kind is not None:
             changes = [_change(change, campaign) for change in cause_of_kind.changes]
             _tell(

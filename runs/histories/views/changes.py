@@ -132,7 +132,7 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
             # No redirect: the secret is nowhere but in this answer.
             new_webhook = webhooks.create(**form.cleaned_data)
             form = WebhookForm(user=user)
-    webhooks_found = webhook_selectors.with_deliveries(user)
+    webhooks_found = webhook_selectors.list_with_deliveries(user)
     return render(
         request,
         "histories/webhooks/list.html",

@@ -29,7 +29,7 @@ def campaign_history_chart(
 
 
 def _drawn(request: HttpRequest, campaign: Campaign) -> ChartFile | None:
-    metrics = list(campaign_metrics.of_campaign(campaign))
+    metrics = list(campaign_metrics.list_campaign_metrics(campaign))
     found = histories.histories(
         campaign,
         metric=history_page.chosen_metric(
@@ -38,7 +38,7 @@ def _drawn(request: HttpRequest, campaign: Campaign) -> ChartFile | None:
         levels=history_page.levels_of(request),
         skip=skipping.skipped(request.GET.get("skip", "0")) or 0,
     )
-    answer = answers.of_histories(found)
+    answer = answers.answer_histories(found)
     tiles = history_page.tiles(answer, found)
     if not tiles:
         return None

@@ -21,7 +21,7 @@ from runs.histories.services import webhooks
 from runs.models import Campaign, Change, Project
 from runs.models.campaigns import Origin
 from runs.shared import embedding
-from runs.shared.formats import in_language
+from runs.shared.formats import translate_field
 
 # A reader that asks once a day misses nothing of a busy project.
 MOST_CHANGES, MOST_CAMPAIGNS = 50, 20
@@ -77,8 +77,8 @@ def _change_entries(request: HttpRequest, project: Project) -> Iterator[Entry]:
     for cause in page.causes:
         campaign = cause.first.cell.campaign
         yield Entry(
-            key=f"{campaign.slug}-{cause.since}",
-            title=f"{in_language(campaign, 'title')}: {cause.sentence}",
+            key=f"{campaign.slug}-{cause.beginning}",
+            title=f"{translate_field(campaign, 'title')}: {cause.sentence}",
             text="\n".join(cause.further_lines),
             path=webhooks.history_path(campaign, cause.first),
             at=max(change.found_at for change in cause.changes),
@@ -91,14 +91,14 @@ def _campaign_entries(request: HttpRequest, project: Project) -> Iterator[Entry]
         _project_filter(project), origin=Origin.EXECUTED, state=Campaign.State.FINISHED
     ).order_by("-pk")
     shown = list(projects.newest(ended, to=request.user, number=MOST_CAMPAIGNS))
-    answer_of, dates_of = answers.of_list(shown), answers.dates_of(shown)
+    answer_of, dates_of = answers.read_known_answers(shown), answers.dates_of(shown)
     for campaign in shown:
         answer = answer_of.get(campaign.pk)
         last = dates_of[campaign.pk].last
         if answer and answer.is_there and last:
             yield Entry(
                 key=campaign.slug,
-                title=f"{in_language(campaign, 'title')}: {answer.sentence}",
+                title=f"{translate_field(campaign, 'title')}: {answer.sentence}",
                 text="\n".join(answer.sentences[1:]),
                 path=webhooks.campaign_path(campaign),
                 at=last,

@@ -166,7 +166,7 @@ class KeptPage:
 
 def shown_histories(campaign: Campaign, chosen: "Chosen") -> KeptPage:
     """The page without its forms, kept until something of the campaign changes."""
-    version = caching.of_uploads(campaign.pk)
+    version = caching.find_upload_version(campaign.pk)
     kept = caching.answer(
         ("histories", campaign.pk, chosen),
         version,
@@ -183,12 +183,12 @@ def _again(campaign: Campaign, version: str | None) -> Campaign:
 
 
 def _page(campaign: Campaign, chosen: "Chosen") -> KeptPage:
-    metrics = campaign_metrics.of_campaign(campaign)
+    metrics = campaign_metrics.list_campaign_metrics(campaign)
     metric = chosen_metric(campaign, chosen.metric, metrics)
     found = histories.histories(
         campaign, metric=metric, levels=chosen.levels, skip=chosen.skip
     )
-    answer = answers.of_histories(found)
+    answer = answers.answer_histories(found)
     parts = _parts(answer, found)
     wall = {
         "metrics": metrics,

@@ -68,10 +68,14 @@ def _question(
 
 def site_questions() -> list[SiteQuestion]:
     """All questions about this site, in the order of the page."""
-    return [*_of_this_site(), *_of_verdicts(), *_of_measuring()]
+    return [
+        *_list_site_questions(),
+        *_list_verdict_questions(),
+        *_list_measuring_questions(),
+    ]
 
 
-def _of_this_site() -> list[SiteQuestion]:
+def _list_site_questions() -> list[SiteQuestion]:
     operator, licence = settings.OPERATOR, settings.DATA_LICENCE
     return [
         _question(
@@ -138,7 +142,7 @@ def _of_this_site() -> list[SiteQuestion]:
     ]
 
 
-def _of_verdicts() -> list[SiteQuestion]:
+def _list_verdict_questions() -> list[SiteQuestion]:
     rates = verdict_words.rates_of("few_jobs")
     return [
         _question(
@@ -248,7 +252,7 @@ def _of_verdicts() -> list[SiteQuestion]:
     ]
 
 
-def _of_measuring() -> list[SiteQuestion]:
+def _list_measuring_questions() -> list[SiteQuestion]:
     return [
         _question(
             "version",

@@ -45,7 +45,7 @@ from runs.postgresql_settings.catalogue import MAJORS
 from runs.published import search_words
 from runs.servers.selectors import hardware
 from runs.shared.formats import translated
-from runs.shared.words import MOST_WORDS, of_configurations, of_hardware, saying
+from runs.shared.words import MOST_WORDS, filter_configurations, filter_hardware, saying
 from runs.topics.catalogue import TOPICS, Topic
 from runs.topics.selectors import topics
 from runs.topics.selectors.topics import Card
@@ -295,8 +295,10 @@ def _groups(
     yield group(
         "server", saying(Server.objects.order_by("name"), words, "slug", "name")
     )
-    yield group("hardware", of_hardware(hardware.listed(to=to), words))
-    yield group("configuration", of_configurations(configurations.listed(to=to), words))
+    yield group("hardware", filter_hardware(hardware.listed(to=to), words))
+    yield group(
+        "configuration", filter_configurations(configurations.listed(to=to), words)
+    )
     runnable = scenarios.listed(to=to).filter(runnable=True)
     yield group("scenario", saying(runnable, words, "slug", "title", "description"))
     observations = projects.visible(Observation.objects.order_by("-pk"), to=to)
@@ -392,7 +394,7 @@ def _is_told(setting: str, to: Reader) -> bool:
     alone.
     """
     word = Word(setting)
-    if any(_of_topic(topic).weight(word) for topic in TOPICS):
+    if any(_say_topic(topic).weight(word) for topic in TOPICS):
         return True
     if saying(Source.objects.order_by(), setting, "title", "summary").exists():
         return True
@@ -410,7 +412,7 @@ def _campaign_group(
     ranked: Sequence[Campaign], skip: int, *, is_near: bool = False
 ) -> Group:
     rows = list(ranked[skip : skip + MOST])
-    known = answers.of_list(rows) if rows else {}
+    known = answers.read_known_answers(rows) if rows else {}
     return Group("campaign", rows, len(ranked), skip, is_near, known)
 
 
@@ -481,7 +483,7 @@ def _topics(words: str, *, are_near: bool = False) -> list[Card]:
     wanted = parsed(words)
     scored = []
     for place, card in enumerate(topics.cards() if wanted else ()):
-        said = _of_topic(card.topic)
+        said = _say_topic(card.topic)
         weights = [said.weight(word) for word in wanted]
         if all(weights):
             scored.append((-sum(weights), place, card))
@@ -493,7 +495,7 @@ def _topics(words: str, *, are_near: bool = False) -> list[Card]:
     return [card for _weight, _place, card in sorted(scored)[:MOST_TOPICS]]
 
 
-def _of_topic(topic: Topic) -> Said:
+def _say_topic(topic: Topic) -> Said:
     weighed = (
         (TITLE, topic.title),
         (QUESTION, topic.question),

@@ -27,13 +27,13 @@ NEWEST = 6
 @vary_on_headers("HX-Request")
 def home(request: HttpRequest) -> HttpResponse:
     """The page, or its live part when htmx asks."""
-    overview = servers.at_a_glance()
+    overview = servers.list_servers()
     newest, finished = campaigns.recent_and_finished(limit=NEWEST, to=request.user)
     running, latest = run_selectors.now_and_latest(NEWEST, to=request.user)
     context = {
         "running": tuple(running),
         "latest": tuple(latest),
-        "servers": tuple(fitness.of_servers(overview, to=request.user)),
+        "servers": tuple(fitness.judge_servers(overview, to=request.user)),
         "fitnesses": _fitnesses(request.user),
         "silences": silences(),
         "hindrances": waiting.held_up(
@@ -63,7 +63,7 @@ def _fitnesses(to: projects.Reader) -> list[fitness.Fitness]:
     """Whether the servers can measure, for who works here."""
     if not isinstance(to, User):
         return []
-    return fitness.of_servers(servers.measuring(limit=NEWEST), to=to)
+    return fitness.judge_servers(servers.measuring(limit=NEWEST), to=to)
 
 
 def _line(to: projects.Reader) -> dict[str, str]:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from runs.access import addresses
 from runs.home.selectors import search
 from runs.home.selectors.search import Group
-from runs.shared.formats import in_language, named, translated
+from runs.shared.formats import named, translate_field, translated
 from runs.shared.words import LONGEST
 
 # The heading of each kind, and the name of its pages' address.
@@ -96,19 +96,21 @@ def row_of(group: Group, row: Any) -> dict[str, Any]:
         return {
             "name": f"{row.pk}",
             "href": href,
-            "note": in_language(row.campaign, "title"),
+            "note": translate_field(row.campaign, "title"),
         }
     if kind == "campaign":
         answer = (group.answers or {}).get(row.pk)
         return {
-            "name": in_language(row, "title"),
+            "name": translate_field(row, "title"),
             "href": href,
             "note": f"{translated(row.scenario.title)} · {row.year or row.created_at.date()}",
             "answer": answer.sentence if answer and answer.is_there else "",
         }
     if hasattr(row, "title"):
         name = (
-            translated(row.title) if kind == "scenario" else in_language(row, "title")
+            translated(row.title)
+            if kind == "scenario"
+            else translate_field(row, "title")
         )
         return {"name": name, "href": href, "note": str(getattr(row, "year", ""))}
     return {

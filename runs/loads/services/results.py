@@ -34,7 +34,7 @@ def opened(load: Load) -> Opened:
 
 def key_of(load: Load) -> str:
     """The load's own key."""
-    return host_secrets.of_load(load)
+    return host_secrets.decrypt_load_key(load)
 
 
 def answer(

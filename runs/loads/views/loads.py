@@ -65,7 +65,7 @@ def load_new(request: HttpRequest) -> HttpResponse:
         for fault in refused.faults:
             form.add_error(fault.pointer.lstrip("/"), fault.message)
     except ServiceError as error:
-        pages.into_form(form, error)
+        pages.add_error(form, error)
     else:
         messages.success(request, _("The load is kept."))
         return redirect("load-detail", slug=load.slug)

@@ -31,7 +31,9 @@ class Command(BaseCommand):
         if options["before_start"]:
             # One line for all that has failed.
             faults = [
-                outcome for outcome in doctor.before_start() if outcome.status == FAILED
+                outcome
+                for outcome in doctor.check_before_start()
+                if outcome.status == FAILED
             ]
             lines = (
                 f"{outcome.check}: {outcome.reason} {outcome.remedy}".strip()

@@ -13,7 +13,7 @@ BEGIN, END = "<!-- faults: begin -->\n", "<!-- faults: end -->\n"
 PLACE = Path(settings.BASE_DIR) / "docs" / "execution.md"
 
 
-def in_docs(text: str) -> str:
+def insert_table(text: str) -> str:
     """The text with the current table between its marks. Raises ValueError without marks."""
     before, after = text[: text.index(BEGIN)], text[text.index(END) :]
     return f"{before}{BEGIN}\n{as_markdown()}\n{after}"
@@ -31,6 +31,6 @@ class Command(LeanCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["write"]:
-            PLACE.write_text(in_docs(PLACE.read_text()))
+            PLACE.write_text(insert_table(PLACE.read_text()))
         else:
             self.stdout.write(as_markdown())

@@ -48,7 +48,7 @@ class Command(command.Command):
             f"{peer}: {Path(source).name if '://' not in source else 'a connection'}"
         )
         project = command.project_named(options["project"])
-        runs = importing.in_own_campaigns(imported.runs, project)
+        runs = importing.qualify_campaigns(imported.runs, project)
         done = importing.load(runs=runs, project=project, origin=origin)
         self.stdout.write(f"{done.runs} runs are new, {done.there} were there.")
         for slug in sorted(done.campaigns):

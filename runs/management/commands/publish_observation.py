@@ -49,7 +49,7 @@ class Command(command.Command):
         folder = Path(options["to"] or settings.PUBLICATIONS_DIR)
         path = folder / f"{edition.published_as}.yaml"
         try:
-            text = publication.of_edition(
+            text = publication.write_document(
                 edition,
                 publisher=options["publisher"],
                 today=timezone.localdate().isoformat(),

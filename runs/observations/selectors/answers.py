@@ -69,12 +69,16 @@ class EditionAnswer:
         return (*self.against, *of_parts)
 
 
-def of_edition(edition: Edition, before: Edition | None = None) -> EditionAnswer:
+def answer_edition(edition: Edition, before: Edition | None = None) -> EditionAnswer:
     """The answer of an edition, against `before`, else the last one. Twenty queries a scenario."""
-    return of_read(edition, editions.parts(edition), editions.again(edition, before))
+    return answer_parts(
+        edition, editions.parts(edition), editions.again(edition, before)
+    )
 
 
-def of_read(edition: Edition, parts: list[Part], again: list[Again]) -> EditionAnswer:
+def answer_parts(
+    edition: Edition, parts: list[Part], again: list[Again]
+) -> EditionAnswer:
     """The same of what was read already."""
     return EditionAnswer(
         question=_(
@@ -85,13 +89,13 @@ def of_read(edition: Edition, parts: list[Part], again: list[Again]) -> EditionA
         against=tuple(
             text for answer in again for text in (answer.sentence, *answer.remarks)
         ),
-        parts=tuple(of_part(part) for part in parts),
+        parts=tuple(answer_part(part) for part in parts),
     )
 
 
-def of_part(part: Part) -> PartAnswer:
+def answer_part(part: Part) -> PartAnswer:
     """The answer of one scenario."""
-    asked_about = explanations.of_campaign(part.campaign)
+    asked_about = explanations.list_explanations(part.campaign)
     pairs = {(explanation.base.pk, explanation.head.pk) for explanation in asked_about}
     return PartAnswer(
         scenario=str(_(part.campaign.scenario.title)),

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from runs.cells.selectors import factor_names as designs
 from runs.cells.selectors import run_slices
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, Run
 from runs.models.runs import RunValidity
 from runs.queue.selectors.certificate_words import certificate_sentences
@@ -25,14 +25,14 @@ class Doubt:
     reason: str
 
 
-def of_campaign(campaign: Campaign) -> list[Doubt]:
+def list_doubts(campaign: Campaign) -> list[Doubt]:
     """In the order of the conditions, in the reader's language."""
     ended = campaign.runs.filter(state__in=Run.WITH_RESULT)
     doubted = (
         ended.filter(validity__in=Run.DOUBTED).select_related("cell").order_by("pk")
     )
     words = designs.words(campaign)
-    alike = by_key(
+    alike = group_by_key(
         ((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted
     )
     return [
@@ -55,14 +55,14 @@ def _doubt_of_runs(condition: str, runs: Sequence[Run]) -> Doubt:
 MOST_FOREIGN = 5.0
 
 
-def of_neighbours(campaign: Campaign) -> Iterator[str]:
+def explain_neighbours(campaign: Campaign) -> Iterator[str]:
     """That slices took turns on a machine that others used: then no run is doubted for it.
 
     At most two queries.
     """
     if not campaign.slice_seconds:
         return
-    runs = run_slices.of_cells(campaign.cells.values_list("pk", flat=True))
+    runs = run_slices.list_sliced_runs(campaign.cells.values_list("pk", flat=True))
     known_shares = [
         [share for share in run.foreign if share is not None] for run in runs
     ]
@@ -76,8 +76,8 @@ def of_neighbours(campaign: Campaign) -> Iterator[str]:
 
 def notes(campaign: Campaign) -> Iterator[str]:
     """A sentence of all, and one of each condition; nothing where no run is doubted."""
-    yield from of_neighbours(campaign)
-    doubted = of_campaign(campaign)
+    yield from explain_neighbours(campaign)
+    doubted = list_doubts(campaign)
     if not doubted:
         return
     ended = campaign.runs.filter(state__in=Run.WITH_RESULT).count()

@@ -15,7 +15,7 @@ from runs.analysis.inference.verdicts import DEFAULT_EFFECT, Direction, Rule
 from runs.analysis.summary import Summary
 from runs.archive.selectors import version_line
 from runs.archive.selectors.version_line import Line
-from runs.archive.selectors.version_summaries import ByVersion, by_version, mean
+from runs.archive.selectors.version_summaries import ByVersion, mean, read_summaries
 from runs.campaigns.selectors import campaigns, sentences
 from runs.campaigns.selectors.campaigns import Progress
 from runs.campaigns.selectors.sentences import Sentence
@@ -54,7 +54,7 @@ class Part:
     @cached_property
     def line(self) -> Line:
         """The chain through its versions."""
-        return version_line.of_campaign(self.campaign)
+        return version_line.build_campaign_line(self.campaign)
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def _part(campaign: Campaign) -> Part:
         total.text,
         [sentence.text for sentence in steps if sentence.is_proven],
         [sentence.text for sentence in steps if not sentence.is_proven],
-        remarks.of_campaign(campaign),
+        remarks.list_remarks(campaign),
     )
 
 
@@ -261,7 +261,7 @@ def _again(
     if metric is None:
         return None
     was, now = (
-        by_version(campaign, metric.name)
+        read_summaries(campaign, metric.name)
         for campaign in (earlier_campaign, later_campaign)
     )
     shared = sorted(was.get(anchor, {}).keys() & now.get(anchor, {}).keys())
@@ -308,7 +308,7 @@ def _machines(campaign: Campaign) -> list[tuple[int | None, ...]]:
 
 def _build(campaign: Campaign, anchor: str) -> str:
     """The release of the anchor that a campaign measured, and how it was built."""
-    for installation in builds.of_campaign(campaign).order_by("-version_num"):
+    for installation in builds.list_installations(campaign).order_by("-version_num"):
         if installation.major == anchor:
             return ", ".join(
                 filter(None, (installation.version, builds.words(installation)))

@@ -12,7 +12,7 @@ from runs.campaigns.selectors import sentences
 from runs.cells.selectors import versions
 from runs.cells.selectors.series_cells import VERSION
 from runs.configurations.selectors import configurations
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import (
     Campaign,
     Edition,
@@ -31,7 +31,7 @@ LANGUAGES = ("en", "ja")
 MACHINE, SYSTEM, CONFIGURATION = "machine", "system", "configuration"
 
 
-def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
+def write_document(edition: Edition, *, publisher: str, today: str) -> str:
     """The text of the data file. Raises ValueError where nothing has finished."""
     observation = edition.observation
     parts_with_metric = [
@@ -107,12 +107,12 @@ def _campaign(edition: Edition, part_of_edition: Part) -> dict[str, Any]:
         "rows": "".join(f"{' | '.join(row)}\n" for row in printed.rows),
         "chart": _chart(metric.name, levels),
         "notes": _sentences_by_language(
-            lambda: [*remarks.of_campaign(campaign), *doubts.notes(campaign)]
+            lambda: [*remarks.list_remarks(campaign), *doubts.notes(campaign)]
         ),
         "findings": [
             {**finding, "by": "benchlab"}
             for finding in _sentences_by_language(
-                lambda: sentences.of_campaign(campaign)
+                lambda: sentences.list_sentences(campaign)
             )
         ],
         "reproduce": {
@@ -169,7 +169,7 @@ def _printed(campaign: Campaign, metric: int) -> Printed:
     counted = Measurement.objects.filter(
         run__campaign=campaign, run__state=Run.State.FINISHED, metric=metric
     )
-    values = by_key(counted.order_by("run_id").values_list("run__cell", "value"))
+    values = group_by_key(counted.order_by("run_id").values_list("run__cell", "value"))
     measured = (cell for cell in campaign.cells.all() if cell.pk in values)
     cells = sorted(
         measured, key=lambda cell: (versions.order(cell.version), cell.ordinal)

@@ -17,9 +17,9 @@ from runs.shared.formats import worded
 LONGEST_REST = timedelta(minutes=15)
 
 
-def of_campaign(campaign: Campaign) -> list[str]:
+def list_remarks(campaign: Campaign) -> list[str]:
     """Unlike builds, versions without a figure and why, and interrupted rounds. Four queries."""
-    unlike = builds.unlike(builds.of_campaign(campaign))
+    unlike = builds.unlike(builds.list_installations(campaign))
     return [
         *filter(
             None, (unlike, *_versions_without_figures(campaign), _interrupted(campaign))

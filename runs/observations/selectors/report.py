@@ -35,7 +35,7 @@ from runs.shared.formats import factor
 Draw = Callable[[Part], Figure | None]
 
 
-def of_edition(
+def make_report(
     edition: Edition,
     *,
     draw: Draw,
@@ -47,7 +47,7 @@ def of_edition(
     """The report of an edition, against `before`, else the last; `address` is the observation's."""
     with override(language):
         edition_parts, again = editions.parts(edition), editions.again(edition, before)
-        answer = answers.of_read(edition, edition_parts, again)
+        answer = answers.answer_parts(edition, edition_parts, again)
         sections = [
             (_("Purpose"), _purpose(edition, edition_parts)),
             (
@@ -259,7 +259,7 @@ def _anchors(edition: Edition) -> Iterator[Block]:
 
 def _doubts(edition_parts: Sequence[Part]) -> list[Block]:
     """Each condition with runs that its certificate doubts or that are left out, and the reason."""
-    doubted = [(part, doubts.of_campaign(part.campaign)) for part in edition_parts]
+    doubted = [(part, doubts.list_doubts(part.campaign)) for part in edition_parts]
     number = sum(len(doubt.runs) for _part, of_part in doubted for doubt in of_part)
     total = sum(part_of_edition.progress.total for part_of_edition in edition_parts)
     text = _(
@@ -269,7 +269,7 @@ def _doubts(edition_parts: Sequence[Part]) -> list[Block]:
     blocks += [
         Paragraph(f"{_scenario(part)}: {sentence}")
         for part, _of_part in doubted
-        for sentence in doubts.of_neighbours(part.campaign)
+        for sentence in doubts.explain_neighbours(part.campaign)
     ]
     for part_of_edition, of_part in doubted:
         if of_part:

@@ -246,7 +246,7 @@ def planned(plan: Plan) -> Plan:
 
 def _prefer_turns(plan: Plan) -> Plan:
     preferred = [
-        slicing.in_turn_if_preferred(draft).slice_seconds
+        slicing.slice_if_preferred(draft).slice_seconds
         for draft in drafts(plan, label="")
     ]
     designs = [

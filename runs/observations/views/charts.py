@@ -47,7 +47,7 @@ def _drawn(edition: Edition, name: str) -> ChartFile | None:
     if not (number_text.isascii() and number_text.isdecimal() and len(number_text) < 3):
         return None
     is_of_anchor = name.startswith(ANCHOR)
-    charts = _of_anchor(edition) if is_of_anchor else _of_parts(edition)
+    charts = _draw_anchor(edition) if is_of_anchor else _draw_parts(edition)
     position = int(number_text) - 1
     chart = charts[position] if 0 <= position < len(charts) else None
     if chart is None:
@@ -69,7 +69,7 @@ def _drawn(edition: Edition, name: str) -> ChartFile | None:
     )
 
 
-def _of_parts(edition: Edition) -> list[_Chart | None]:
+def _draw_parts(edition: Edition) -> list[_Chart | None]:
     """In the order of the page; None for one without a line."""
     charts: list[_Chart | None] = []
     for part in editions.parts(edition):
@@ -77,12 +77,12 @@ def _of_parts(edition: Edition) -> list[_Chart | None]:
         if figure is None:
             charts.append(None)
             continue
-        answer = answers.of_part(part)
+        answer = answers.answer_part(part)
         charts.append(_Chart(answer.scenario, answer.total, figure, [part.campaign]))
     return charts
 
 
-def _of_anchor(edition: Edition) -> list[_Chart | None]:
+def _draw_anchor(edition: Edition) -> list[_Chart | None]:
     campaigns = Campaign.objects.filter(
         editions__observation=edition.observation_id, editions__pk__lte=edition.pk
     ).distinct()

@@ -138,7 +138,7 @@ def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     is_asked = "against" in request.GET
     other_editions = editions.others(edition, to=request.user) if is_asked else ()
-    report = reports.of_edition(
+    report = reports.make_report(
         edition,
         draw=figure_of,
         language=language(request.GET.get("lang", "")),
@@ -158,7 +158,7 @@ def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
     """The data file that makes the edition a source of an archive."""
     edition = _edition(request, slug)
     with or_404(ValueError, _("Nothing of this edition has finished.")):
-        text = publication.of_edition(
+        text = publication.write_document(
             edition,
             publisher=request.get_host(),
             today=timezone.localdate().isoformat(),
@@ -293,7 +293,7 @@ def _shows(plan: Plan, design: Design) -> float | None:
     """
     if design.slice_seconds is not None:
         return None
-    floor = noise.of_servers(
+    floor = noise.find_server_noise(
         [plan.server], registry.get(design.scenario).primary_metric
     )
     rows = max(1, len(observations.installations(plan)) - 1) * len(
@@ -321,7 +321,7 @@ def _shown(part_of_edition: Part) -> dict[str, Any]:
     return {
         "part": part_of_edition,
         "figure": figure_of(part_of_edition),
-        "answer": answers.of_part(part_of_edition),
+        "answer": answers.answer_part(part_of_edition),
         "asks": asks,
     }
 

@@ -271,14 +271,14 @@ def sites() -> Outcome:
             "No live worker serves these sites: %(sites)s. Runs on their servers wait."
         )
         return Outcome(
-            "sites", WARNING, text % {"sites": ", ".join(alone)}, to_serve(alone)
+            "sites", WARNING, text % {"sites": ", ".join(alone)}, explain_serving(alone)
         )
     if missing:
         text = _(
             "No live worker serves %(sites)s together: runs on servers of all of them wait."
         )
         words = {"sites": ", ".join(missing[0])}
-        return Outcome("sites", WARNING, text % words, to_serve(missing[0]))
+        return Outcome("sites", WARNING, text % words, explain_serving(missing[0]))
     return Outcome(
         "sites",
         OK,
@@ -303,7 +303,7 @@ def sites_of_workers() -> list[frozenset[str]]:
     return [frozenset(sign.sites) for sign in workers if sign.age <= SILENT_SECONDS]
 
 
-def to_serve(site_names: Iterable[str]) -> str:
+def explain_serving(site_names: Iterable[str]) -> str:
     """What an operator does where no live worker serves these sites."""
     text = _("Start a worker that reaches them, with %(setting)s in its environment.")
     return text % {"setting": f"BENCHLAB_SITES={','.join(site_names)}"}

@@ -142,7 +142,7 @@ class Reader:
             message = _("%(name)s is not what was written.") % {"name": name}
             raise _unreadable(message) from error
 
-    def below(self, folder: str) -> list[str]:
+    def list_members(self, folder: str) -> list[str]:
         """The names of members in a folder."""
         return sorted(
             name for name in self.manifest["digests"] if name.startswith(f"{folder}/")

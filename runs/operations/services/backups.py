@@ -268,7 +268,7 @@ def _what_is_there() -> str:
 
 
 def _restore_artifacts(backup: Reader) -> None:
-    names = backup.below("artifacts") + backup.below("packs")
+    names = backup.list_members("artifacts") + backup.list_members("packs")
     folder = Path(settings.ARTIFACTS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free
@@ -290,7 +290,7 @@ def _restore_artifacts(backup: Reader) -> None:
 def _restore_publications(backup: Reader) -> None:
     """The data files of the instance's own publications: what has none is no publication."""
     folder = Path(settings.PUBLICATIONS_DIR)
-    for name in backup.below("publications"):
+    for name in backup.list_members("publications"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / Path(name).name).write_bytes(b"".join(backup.pieces(name)))
 

@@ -58,7 +58,7 @@ def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
             yield from _targets()
 
 
-def before_start() -> Iterator[Outcome]:
+def check_before_start() -> Iterator[Outcome]:
     """What can be checked while no service runs: without it none of them should start."""
     for check in (
         health_checks.database,
@@ -277,7 +277,7 @@ def _targets() -> Iterator[Outcome]:
         yield Outcome(f"server {server.name}", WARNING, text, remedy)
     if not servers:
         return
-    findings = preflight.of_servers(servers).findings
+    findings = preflight.check_servers(servers).findings
     for server in servers:
         mine = [finding for finding in findings if finding.server == server.name]
         for finding in mine:

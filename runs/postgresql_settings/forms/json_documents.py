@@ -30,7 +30,7 @@ def read(text: str) -> FormReading | None:
     quoted = _QUOTED.search(text)
     try:
         document = foreign_json.loads(
-            quoted[1] if quoted else foreign_json.of_program(text)
+            quoted[1] if quoted else foreign_json.convert_literal(text)
         )
     except ValueError:
         return None

@@ -125,7 +125,7 @@ def take_row(
         reading.leave_out(number, f"{text_of_name} = {text}")
     elif text or is_exact or "unit" in lowered or "setting" in lowered:
         unit = str(lowered.get("unit") or "").strip()
-        reading.settings.append((number, text_of_name, with_unit(text, unit)))
+        reading.settings.append((number, text_of_name, add_unit(text, unit)))
 
 
 def is_unit(text: str) -> bool:
@@ -133,7 +133,7 @@ def is_unit(text: str) -> bool:
     return _UNIT.fullmatch(text) is not None
 
 
-def with_unit(value: str, unit: str) -> str:
+def add_unit(value: str, unit: str) -> str:
     """A number of pg_settings in a unit that a file can have (8kB is none)."""
     blocks = _UNIT.fullmatch(unit)
     number = re.fullmatch(r"\d{1,18}(?:\.\d{1,18})?", value)

@@ -7,7 +7,7 @@ import re
 
 from runs import foreign_json
 from runs.postgresql_settings.forms.reading import FormReading
-from runs.postgresql_settings.forms.shell_words import Word, names_all, of_words
+from runs.postgresql_settings.forms.shell_words import Word, names_all, read_words
 
 # An option that is an argument or an element by itself, or a line of a file.
 _BEGINS = re.compile(
@@ -39,5 +39,5 @@ def read(text: str) -> FormReading | None:
         line += text.count("\n", counted, string.start())
         counted = string.start()
         words.append(Word(line, _text_of(string)))
-    reading = of_words(words)
+    reading = read_words(words)
     return reading if reading.settings and names_all(text, reading) else None

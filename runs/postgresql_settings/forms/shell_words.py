@@ -68,7 +68,7 @@ def read(text: str) -> FormReading | None:
     words = words_of(text)
     if words is None:
         return None
-    reading = of_words(words)
+    reading = read_words(words)
     return reading if reading.settings and names_all(text, reading) else None
 
 
@@ -137,7 +137,7 @@ def _place_words(text: str, line: int, words: Sequence[str]) -> list[Word]:
     return placed
 
 
-def of_words(words: Sequence[Word], levels: int = 0) -> FormReading:
+def read_words(words: Sequence[Word], levels: int = 0) -> FormReading:
     """What the words of one or more commands set."""
     reading = FormReading()
     is_avn = bool(words) and words[0].text == "avn"
@@ -266,7 +266,7 @@ def _take_found(reading: FormReading, found: FormReading | None, line: int) -> N
 
 def _read_command(text: str, levels: int) -> FormReading | None:
     words = words_of(text)
-    found = of_words(words, levels + 1) if words and len(words) > 1 else None
+    found = read_words(words, levels + 1) if words and len(words) > 1 else None
     return found if found and found.settings else None
 
 

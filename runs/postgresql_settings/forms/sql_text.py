@@ -141,7 +141,7 @@ def read_script(text: str) -> FormReading | None:
     return reading if count and (reading.settings or reading.faults) else None
 
 
-def of_line(line: str) -> FormReading | None:
+def read_line(line: str) -> FormReading | None:
     """What the statements of one line set; None for a line that is none."""
     prompt = _PROMPT.match(line)
     return read_script(line[prompt.end() :] if prompt else line)

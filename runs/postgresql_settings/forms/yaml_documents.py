@@ -137,7 +137,7 @@ class _Walk:
                 for word in words:
                     self._variable(word)
                 return
-            self.elsewhere.add(shell_words.of_words(words))
+            self.elsewhere.add(shell_words.read_words(words))
             return
         for item in node.value:
             self.node(item, place)
@@ -152,7 +152,7 @@ class _Walk:
         elif place.key.lower() in _COMMANDS or " -c " in node.value:
             words = shell_words.words_of(node.value)
             moved = [Word(word.line + line - 1, word.text) for word in words or []]
-            self.elsewhere.add(shell_words.of_words(moved))
+            self.elsewhere.add(shell_words.read_words(moved))
         elif place.is_block or "\n" in node.value or place.key.endswith(".conf"):
             self._file(node, place)
 
@@ -230,7 +230,7 @@ def _pair(entries: list[tuple[str, int, yaml.Node]]) -> tuple[int, str, str] | N
     if name is None or value is None or not is_setting(name[1].strip()):
         return None
     unit = texts.get("unit", (0, ""))[1]
-    return name[0], name[1].strip(), pairs.with_unit(value[1], unit)
+    return name[0], name[1].strip(), pairs.add_unit(value[1], unit)
 
 
 def _is_block(key: str, value: yaml.Node) -> bool:

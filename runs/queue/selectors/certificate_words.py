@@ -50,7 +50,7 @@ COUNTS = f"""
 """
 
 
-def of_cells(cell_ids: Collection[int]) -> dict[int, Judged]:
+def judge_cells(cell_ids: Collection[int]) -> dict[int, Judged]:
     """What is said of the runs of each cell that has any with a result. One query."""
     statement = (
         f"SELECT cell_id, {COUNTS} FROM runs_run"  # noqa: S608 - of constants

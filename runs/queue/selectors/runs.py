@@ -13,7 +13,7 @@ from runs.access.selectors.projects import NOBODY, Reader, visible
 from runs.execution.evidence.profiling import FOLDED
 from runs.models import Artifact, Command, HardwareProfile, Measurement, Run, Series
 from runs.models.runs import PLAN_PREFIX
-from runs.wording import of_stored
+from runs.wording import say_stored
 
 # What a list shows of a message; that of a failed run has pages of output.
 MESSAGE_BEGINNING = 300
@@ -51,13 +51,13 @@ def listed() -> QuerySet[Run]:
 
 def beginning(run: Run) -> str:
     """What a list shows of the message of a run of `listed`, in the reader's language."""
-    text = of_stored(run.wording, run.beginning, gettext)  # type: ignore[attr-defined]  # annotated
+    text = say_stored(run.wording, run.beginning, gettext)  # type: ignore[attr-defined]  # annotated
     return (
         text if len(text) <= MESSAGE_BEGINNING else f"{text[: MESSAGE_BEGINNING - 1]}…"
     )
 
 
-def on_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
+def filter_by_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
     """Those on that profile, by its key, which finds them directly however few they are."""
     profiles = HardwareProfile.objects.filter(fingerprint=fingerprint).order_by()
     return rows.filter(hardware__in=list(profiles.values_list("pk", flat=True)))
@@ -71,7 +71,7 @@ def detail(run_id: int, *, to: Reader = NOBODY) -> Run:
     return visible(_whole(Series.objects.order_by("name")), to=to).get(pk=run_id)
 
 
-def with_findings() -> QuerySet[Run]:
+def select_findings() -> QuerySet[Run]:
     """Runs as in `detail`, but with each series' number of values (`length`) instead of them."""
     return _whole(
         Series.objects.order_by("name").defer("values").annotate(length=_LENGTH)
@@ -191,7 +191,7 @@ def taking_part(server_id: int) -> Q:
     )
 
 
-def at_work_on(server_id: int) -> Q:
+def match_server(server_id: int) -> Q:
     """The condition that a server is one of a run's machines."""
     return Q(server_id=server_id) | taking_part(server_id)
 

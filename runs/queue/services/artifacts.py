@@ -126,7 +126,7 @@ def missing(digests: Iterable[str]) -> set[str]:
 
 def send_waiting() -> None:
     """Send what waits to the bucket, for some seconds: a duty of control."""
-    file_store.send_all(filter(_digest_of, file_store.in_folder()))
+    file_store.send_all(filter(_digest_of, file_store.list_folder()))
 
 
 def chunks(content: IO[bytes]) -> Iterator[bytes]:

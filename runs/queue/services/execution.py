@@ -24,7 +24,7 @@ from runs.execution.errors import (
     ServerFault,
     TargetProblem,
     TargetRestarted,
-    of_worker,
+    classify_worker_error,
 )
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan, UnreadablePlan
@@ -105,7 +105,7 @@ def _execute_led(claim: Claim, turns: Turns) -> None:
 def _execute_held(claim: Claim, turns: Turns) -> None:
     held_here.hold(claim)
     try:
-        with logs.of_run(claim.run_id):
+        with logs.bind_run(claim.run_id):
             _execute(claim, turns)
     finally:
         turns.leave(claim.run_id)
@@ -215,7 +215,7 @@ def _work(director: Director, claim: Claim, is_stored: bool) -> None:
     try:
         async_to_sync(_watched)(director, claim, is_stored)
     except OSError as error:
-        raise of_worker(error) from error
+        raise classify_worker_error(error) from error
 
 
 async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
@@ -332,7 +332,7 @@ def _director(run: Run, claim: Claim, turns: Turns | None = None) -> Director:
     plan = RunPlan.from_json(run.plan or {})
     if not registry.knows(plan.scenario):
         raise UnreadablePlan(plan.scenario)
-    scenario = registry.of_cell(plan.scenario, plan.levels)
+    scenario = registry.find_by_levels(plan.scenario, plan.levels)
     server = run.server
     if server is None:
         raise ValueError(f"run {run.pk} has no server")

@@ -72,7 +72,7 @@ def write(key: str, content: bytes) -> None:
 
 def stored() -> Iterator[bucket.Stored]:
     """Those in the folder, and in the bucket."""
-    for key in in_folder():
+    for key in list_folder():
         path = path_of(key)
         with suppress(FileNotFoundError):
             status = path.stat()
@@ -82,7 +82,7 @@ def stored() -> Iterator[bucket.Stored]:
         yield from bucket.stored()
 
 
-def in_folder() -> Iterator[str]:
+def list_folder() -> Iterator[str]:
     """The keys in the folder."""
     folder = Path(settings.ARTIFACTS_DIR)
     for path in folder.glob("??/*.gz"):

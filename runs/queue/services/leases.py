@@ -48,7 +48,7 @@ from runs.models import Build, Instance, Lease, Machine, Run, RunEvent, Server
 from runs.operations.selectors import sites
 from runs.queue.selectors.runs import machines_of, others_of
 from runs.queue.services import transitions
-from runs.servers.selectors.shared_machines import twins_of, with_twins
+from runs.servers.selectors.shared_machines import add_twins, twins_of
 from runs.shared import copies, database, queries
 from runs.shared.copies import not_held
 from runs.shared.releases import is_current
@@ -94,7 +94,7 @@ def standing(*, loaded: set[int]) -> list[Reservation]:
         s.pk for s in ready if not s.is_maintained and not s.was_swept_in_vain
     } - loaded
     return [
-        (queue_place, frozenset(with_twins(machines)))
+        (queue_place, frozenset(add_twins(machines)))
         for queue_place, machines in places_and_machines
         if machines <= usable
     ]
@@ -552,4 +552,4 @@ def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> b
 def maybe_loaded() -> set[int]:
     """Servers on which something may still run for a run that has lost its worker."""
     lost = Run.objects.filter(state=Run.State.LOST).only("server_id", "plan").order_by()
-    return with_twins({server_id for run in lost for server_id in machines_of(run)})
+    return add_twins({server_id for run in lost for server_id in machines_of(run)})

@@ -20,7 +20,7 @@ def of_plan(plan: RunPlan) -> LoadContent | None:
     if load is None:
         return None
     try:
-        key = host_secrets.of_load(load)
+        key = host_secrets.decrypt_load_key(load)
         return LoadContent.of(load.slug, key, bytes(load.content))
     except (InvalidToken, host_secrets.NotShared):
         return None

@@ -280,7 +280,7 @@ def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
     )
 
 
-def without_needless_templates(plans: Sequence[RunPlan], repeats: int) -> list[RunPlan]:
+def drop_needless_templates(plans: Sequence[RunPlan], repeats: int) -> list[RunPlan]:
     """A template that only one run would use costs more than it saves: such a run loads itself.
 
     Each plan is that of a cell with this many repeats.

@@ -111,7 +111,7 @@ def _store(run: Run, findings: Findings) -> None:
     )
 
 
-def without_secrets(
+def redact_secrets(
     settings: Mapping[str, Mapping[str, str]],
 ) -> dict[str, dict[str, str]]:
     """Settings as a server reports them, without any password in a value."""
@@ -128,7 +128,7 @@ def without_secrets(
 
 def snapshot(*, settings: Mapping[str, Mapping[str, str]]) -> SettingsSnapshot:
     """The stored settings with this content; created if there are none yet."""
-    settings = without_secrets(settings)
+    settings = redact_secrets(settings)
     settings_snapshot, _created = SettingsSnapshot.objects.get_or_create(
         content_hash=fingerprint(settings), defaults={"settings": settings}
     )

@@ -48,7 +48,7 @@ from runs.queue.services import leases, loads, sweeping
 from runs.queue.services.leases import Claim
 from runs.schedules.services import schedules
 from runs.schedules.services import servers as schedule_servers
-from runs.servers.selectors.shared_machines import with_twins
+from runs.servers.selectors.shared_machines import add_twins
 from runs.servers.services import server_checks, servers
 from runs.shared import database
 from runs.shared.errors import ServiceError
@@ -169,7 +169,7 @@ def _servers_with_work() -> set[int]:
     ids |= _generators_away(waiting) | _servers_at_fault()
     ids |= set(loads.due().values_list("pk", flat=True))
     ids |= _needed_by_schedules()
-    return ids - with_twins(set(busy.values_list("server_id", flat=True)))
+    return ids - add_twins(set(busy.values_list("server_id", flat=True)))
 
 
 def _needed_by_schedules() -> set[int]:

@@ -21,7 +21,7 @@ from runs.execution.errors import (
     CommandTimeout,
     ConnectionLost,
     TargetProblem,
-    of_worker,
+    classify_worker_error,
 )
 from runs.execution.machine.treating import NOT_SET_BACK
 from runs.execution.nodes import PLACED, folder_of
@@ -37,7 +37,7 @@ from runs.models import (
     Server,
     ServerEvent,
 )
-from runs.queue.selectors.runs import at_work_on
+from runs.queue.selectors.runs import match_server
 from runs.queue.services import leases
 from runs.servers.services import logins, servers
 from runs.shared import copies
@@ -140,7 +140,7 @@ async def _is_done(
     host: Host, base: BaseDir, cluster: PreparedCluster, server: Server
 ) -> bool:
     try:
-        await leftovers.remove(host, base, base.below(cluster.directory))
+        await leftovers.remove(host, base, base.join(cluster.directory))
     except (ConnectionLost, CommandTimeout):
         raise
     except ValueError:
@@ -234,7 +234,7 @@ def sweep_where_needed(*, server_id: int) -> None:
     except TargetProblem as problem:
         servers.record_problem(server=server, problem=problem)
     except OSError as error:
-        servers.record_problem(server=server, problem=of_worker(error))
+        servers.record_problem(server=server, problem=classify_worker_error(error))
 
 
 def live_folders(server_id: int) -> set[str]:
@@ -254,7 +254,7 @@ def live_folders(server_id: int) -> set[str]:
 
 
 def _open_runs(server_id: int) -> QuerySet[Run]:
-    return Run.objects.filter(at_work_on(server_id)).exclude(state__in=Run.ENDED)
+    return Run.objects.filter(match_server(server_id)).exclude(state__in=Run.ENDED)
 
 
 def _shared_keys(runs: QuerySet[Run]) -> set[str]:
@@ -269,7 +269,7 @@ def _shared_keys(runs: QuerySet[Run]) -> set[str]:
 
 def errored_folders(server_id: int) -> set[str]:
     """The folders that may hold the result of a run that ended in an error of BenchLab."""
-    errored = Run.objects.filter(at_work_on(server_id), state=Run.State.ERRORED)
+    errored = Run.objects.filter(match_server(server_id), state=Run.State.ERRORED)
     return {
         f"runs/{run_id}-{attempt}"
         for run_id, attempt in errored.values_list("pk", "attempt")
@@ -280,7 +280,7 @@ def _fence(base: BaseDir, lease: Lease) -> Fence | None:
     """What must not be ahead where something is removed: it may be of a copy's run."""
     if lease.may_catch_up:
         return None
-    return Fence(base.below("leases", str(lease.server_id)), lease.token)
+    return Fence(base.join("leases", str(lease.server_id)), lease.token)
 
 
 async def _sweep(
@@ -291,7 +291,7 @@ async def _sweep(
     async with await logins.connect_along(login_way) as host:
         if fence is not None:
             await fence.check(host)
-        paths = {base.below(path) for path in live_paths}
+        paths = {base.join(path) for path in live_paths}
         for path in await leftovers.marked(host, base):
             is_kept = path in paths
             try:

@@ -137,7 +137,7 @@ def record_act(action: str, run: Run, *, reason: str = "") -> None:
     before = run.state
     run.refresh_from_db()
     after = {"state": run.state, **({"reason": reason} if reason else {})}
-    project = audit.of_project(run.campaign.project_id)
+    project = audit.find_project_id(run.campaign.project_id)
     audit.record(action, run, project=project, before={"state": before}, after=after)
 
 

@@ -20,7 +20,7 @@ from runs.queue.selectors import certificate_words, runs
 from runs.queue.services.artifacts import NAME as FLAME_GRAPH
 from runs.queue.views import evidence
 from runs.scenarios import registry
-from runs.shared.formats import as_read
+from runs.shared.formats import format_level
 from runs.tools import known_metrics
 from runs.tools.known_metrics import HOST
 from runs.workloads.selectors import workloads
@@ -106,7 +106,7 @@ def live(run: Run) -> dict[str, Any]:
         "run": run,
         "campaign": run.campaign,
         "levels": levels(run),
-        "commit_pairs": commit_pairs.of_commit(run.campaign, run.cell.revision)
+        "commit_pairs": commit_pairs.list_commit_pairs(run.campaign, run.cell.revision)
         if run.cell.revision is not None
         else [],
         "job_url": runs.job_address(run.labels),
@@ -244,7 +244,7 @@ def levels(run: Run) -> list[tuple[str, Any]]:
             for name, level in named_levels
         ]
     return [
-        (titles.get(name) or known_title(name), as_read(level))
+        (titles.get(name) or known_title(name), format_level(level))
         for name, level in named_levels
     ]
 

@@ -74,7 +74,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
         # BenchLab executed nothing: what is known of a printed figure is on the figure's page.
         address = provenance.address_of_run(run)
         return redirect(address or reverse("campaign-detail", args=[run.campaign.slug]))
-    hindrances = waiting.of_run(run)
+    hindrances = waiting.find_run_hindrances(run)
     context = {
         "hindrances": hindrances,
         "seals": seals.entries_of(run_id),

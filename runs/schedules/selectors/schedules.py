@@ -4,14 +4,14 @@ from django.db.models import Prefetch, QuerySet
 
 from runs.access.selectors.projects import Reader, visible
 from runs.models import Schedule, ScheduleEvent
-from runs.shared.newest import of_each
+from runs.shared.newest import take_newest
 
 EVENTS_SHOWN = 5
 
 
 def listed(*, to: Reader) -> QuerySet[Schedule]:
     """Schedules that a reader may see, with server and `newest_events`."""
-    events = of_each(
+    events = take_newest(
         ScheduleEvent.objects.select_related("campaign"),
         Schedule.objects.all(),
         foreign_key="schedule",

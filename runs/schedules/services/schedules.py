@@ -164,7 +164,7 @@ def _described(schedule: Schedule) -> dict[str, Any]:
 
 
 def _record(action: str, schedule: Schedule, **changes: dict[str, Any]) -> None:
-    project = audit.of_project(schedule.project_id)
+    project = audit.find_project_id(schedule.project_id)
     audit.record(action, schedule, project=project, **changes)
 
 

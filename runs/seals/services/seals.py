@@ -22,7 +22,7 @@ from runs import celery_messages
 from runs.access.selectors import macs
 from runs.access.services import audit, projects
 from runs.export_reader import SEALED_FORM, form_of
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import (
     AuditLink,
     Instance,
@@ -370,7 +370,7 @@ def _group_by_project(
         pk__in=[seal_request.run for seal_request in waiting]
     ).order_by()
     owners = dict(runs.values_list("pk", "campaign__project"))
-    requests_of = by_key(
+    requests_of = group_by_key(
         (owners[seal_request.run], seal_request)
         for seal_request in waiting
         if seal_request.run in owners

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from runs.analysis import fact_readers
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, Installation
 from runs.models.observations import Releases
 
@@ -54,7 +54,7 @@ def is_slow(installation: Installation) -> bool:
     )
 
 
-def of_campaign(campaign: Campaign) -> QuerySet[Installation]:
+def list_installations(campaign: Campaign) -> QuerySet[Installation]:
     """The installations that a campaign measures, the oldest version first. One query."""
     return (
         Installation.objects.filter(cell__campaign=campaign)
@@ -96,7 +96,7 @@ def chosen(
 
 def unlike(installations: Iterable[Installation]) -> str:
     """How these were built, if not all alike: a step between two kinds may be the builds'."""
-    kinds = by_key(
+    kinds = group_by_key(
         (words(installation) or _("not known how"), installation.version)
         for installation in installations
     )

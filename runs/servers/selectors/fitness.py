@@ -13,7 +13,7 @@ from runs.access.selectors import projects
 from runs.analysis.certificate import FOREIGN_DOUBTFUL, FOREIGN_INVALID
 from runs.models import Run, Server
 from runs.models.campaigns import Origin
-from runs.wording import of_stored
+from runs.wording import say_stored
 
 NEWEST = 10
 # A look that is older says nothing of now.
@@ -91,7 +91,7 @@ class Fitness:
         }
 
 
-def of_servers(
+def judge_servers(
     servers: Sequence[Server], *, to: projects.Reader = projects.NOBODY
 ) -> list[Fitness]:
     """The answer for each of these, by runs that the reader may see. One query."""
@@ -105,7 +105,7 @@ def unfit(servers: Sequence[Server]) -> list[Fitness]:
     """Of these the servers that cannot measure now, or not without doubts. One query."""
     return [
         fitness
-        for fitness in of_servers(servers)
+        for fitness in judge_servers(servers)
         if fitness.can in ("cannot", "doubtful")
     ]
 
@@ -125,7 +125,7 @@ def _judged(server: Server, certificates: tuple[Certificate, ...]) -> Judgement:
     }
     state, cannot = str(server.get_state_display()), _("cannot measure now")
     if server.state != Server.State.READY:
-        why = of_stored(server.wording, server.problem, _) or state
+        why = say_stored(server.wording, server.problem, _) or state
         text = _("%(server)s cannot measure: %(why)s") % (words | {"why": why})
         remedy = _(server.problem_remedy) if server.problem_remedy else ""
         return Judgement("cannot", state, text, remedy)

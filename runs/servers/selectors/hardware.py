@@ -21,7 +21,7 @@ from runs.access.selectors.projects import Reader
 from runs.campaigns.selectors import campaigns
 from runs.campaigns.selectors.campaigns import CampaignRow
 from runs.execution.machine.machine_facts import Disk, NetworkCard
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import (
     Campaign,
     Environment,
@@ -80,7 +80,7 @@ def facts_of(profile: HardwareProfile) -> Facts:
         },
     }
     # What is left.
-    remaining_facts = by_key(
+    remaining_facts = group_by_key(
         (_is_storage(fact), fact) for fact in (Fact(*leaf) for leaf in _leaves(facts))
     )
     return Facts(
@@ -228,7 +228,7 @@ def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[Campai
 
 def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:
     servers = Server.objects.filter(hardware__in=keys).order_by("name", "pk")
-    return by_key((server.hardware_id or 0, server) for server in servers)
+    return group_by_key((server.hardware_id or 0, server) for server in servers)
 
 
 def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:

@@ -101,7 +101,7 @@ def overview(
     return _rows(servers.order_by("name", "pk"), to)
 
 
-def at_a_glance() -> list[Any]:
+def list_servers() -> list[Any]:
     """All servers by name, each with the `versions` that it has and how many runs are `queued`.
 
     With what `fitness` asks, and not with what holds them. One query.
@@ -167,7 +167,7 @@ def _rows(servers: QuerySet[Server], to: projects.Reader) -> list[ServerRow]:
     servers_held = list(
         held.defer("lease__run__plan").annotate(waiting=_waiting(), is_open=open_)
     )
-    for answer in fitness.of_servers(servers_held, to=to):
+    for answer in fitness.judge_servers(servers_held, to=to):
         server: Any = answer.server
         lease = getattr(server, "lease", None)
         run = lease.run if lease and lease.run and lease.run.is_active else None

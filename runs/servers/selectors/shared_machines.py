@@ -7,7 +7,7 @@ from django.db.models import Count, Q, QuerySet
 from runs.models import Machine, Server
 
 
-def with_twins(server_ids: Collection[int]) -> set[int]:
+def add_twins(server_ids: Collection[int]) -> set[int]:
     """These servers, and all other registrations of their machines. One query, if there are any."""
     if not server_ids:
         return set()
@@ -43,7 +43,7 @@ def alike(server: Server) -> QuerySet[Server]:
     return others.order_by("name")
 
 
-def with_one_id(server: Server) -> QuerySet[Server]:
+def find_by_machine_id(server: Server) -> QuerySet[Server]:
     """Other servers with the machine-id of this one, none of them set apart."""
     machine_id = server.identity.get("machine_id")
     if not machine_id:
@@ -52,6 +52,6 @@ def with_one_id(server: Server) -> QuerySet[Server]:
     return others.exclude(pk=server.pk)
 
 
-def with_one_server() -> list[Machine]:
+def find_unshared_machines() -> list[Machine]:
     """Machines that one server or none has."""
     return list(Machine.objects.annotate(number=Count("servers")).filter(number__lt=2))

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Sequence
 
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Installation
 from runs.scenarios.definition import Level
 
@@ -40,7 +40,7 @@ def levels(installations: Iterable[Installation]) -> dict[int, dict[str, Level]]
     levels_of: dict[int, dict[str, Level]] = {
         installation.pk: {} for installation in installations
     }
-    groups = by_key(
+    groups = group_by_key(
         ((installation.server_id, installation.version), installation)
         for installation in installations
     ).values()

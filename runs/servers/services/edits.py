@@ -11,7 +11,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.machine import privileged
 from runs.execution.steps.base_dir import BaseDir
 from runs.models import PreparedCluster, Run, Server, ServerEvent, SSHKey
-from runs.queue.selectors.runs import at_work_on
+from runs.queue.selectors.runs import match_server
 from runs.servers.services import logins, servers
 from runs.shared.errors import ServiceError
 
@@ -110,7 +110,7 @@ def check(*, server: Server, to: Edit) -> tuple[Server, Server]:
 
 def _check_runs(before: Server, changed: Server) -> None:
     """What a run's plan has fixed must not change under it."""
-    open_runs = Run.objects.filter(at_work_on(before.pk)).exclude(state__in=Run.ENDED)
+    open_runs = Run.objects.filter(match_server(before.pk)).exclude(state__in=Run.ENDED)
     if before.base_dir != changed.base_dir and (
         open_runs.exists()
         or PreparedCluster.objects.filter(server=before, removed_at=None).exists()

@@ -14,7 +14,7 @@ from runs.execution.errors import (
     HostUnreachable,
     TargetProblem,
     WorkerFault,
-    of_worker,
+    classify_worker_error,
 )
 from runs.execution.ssh.hosts import Address, Host, Login
 from runs.models import Instance, Server
@@ -91,7 +91,7 @@ def ask(question: Coroutine[Any, Any, Found], server: Server) -> Found:
             NO_ANSWER, address=server.name, seconds=seconds
         ) from error
     except OSError as error:
-        raise of_worker(error) from error
+        raise classify_worker_error(error) from error
 
 
 async def connect_along(login_way: Way) -> Host:

@@ -28,9 +28,9 @@ from runs.models import (
     Server,
     ServerEvent,
 )
-from runs.queue.selectors.runs import at_work_on
+from runs.queue.selectors.runs import match_server
 from runs.servers.selectors.hardware import HARDWARE_FIELDS, Difference, differences
-from runs.servers.selectors.shared_machines import with_twins
+from runs.servers.selectors.shared_machines import add_twins
 from runs.servers.services import shared_machines
 
 HARDWARE_CHANGED = "hardware_changed"
@@ -90,7 +90,7 @@ def keep_found(
     return server.pk
 
 
-def as_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
+def describe_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
     """The facts of a machine, without what the treatment of a run may have changed just now.
 
     While a run has the machine, or has left something there, those facts keep their known values.
@@ -112,9 +112,9 @@ def as_untreated(*, server: Server, system: OperatingSystem) -> OperatingSystem:
 
 def _is_in_use(server: Server) -> bool:
     begun = Run.objects.filter(state__in=(*Run.ACTIVE, Run.State.LOST))
-    servers = with_twins({server.pk})
+    servers = add_twins({server.pk})
     return server.needs_sweep or any(
-        begun.filter(at_work_on(pk)).exists() for pk in servers
+        begun.filter(match_server(pk)).exists() for pk in servers
     )
 
 
@@ -185,7 +185,7 @@ class Finding:
     remedy: str
 
 
-def of_machine(
+def check_machine(
     server: Server,
     target: Target,
     *,
@@ -306,7 +306,7 @@ def needed_privileges(treatment: Treatment, server: Server) -> list[str]:
     )
 
 
-def of_generator(
+def check_generator(
     server: Server, target: Target, *, client: Installation | None, treatment: Treatment
 ) -> Iterator[Finding]:
     """Everything that keeps this machine from generating the load, or makes it doubtful.
@@ -315,13 +315,13 @@ def of_generator(
     the draft reports.
     """
     needed = needed_privileges(treatment, server)
-    yield from of_machine(server, target, privileges=needed, needed=needed)
+    yield from check_machine(server, target, privileges=needed, needed=needed)
     if client is not None and client.bindir not in target.clients:
         message = _("No pgbench starts in %(bindir)s.") % {"bindir": client.bindir}
         remedy = _("Inspect the server again; what is gone is then no longer offered.")
         yield error(server, "missing_program", message, remedy)
     for problem in treatments.problems_of_machines(
-        treatment.on_generator(), server, target
+        treatment.select_generator_part(), server, target
     ):
         yield error(server, problem.code, problem.message, problem.remedy)
     yield from _ways(server, target)

@@ -156,20 +156,20 @@ async def _answer(
         return problem
 
 
-def of_server(server: Server) -> Preflight:
+def check_server(server: Server) -> Preflight:
     """Check a server and all its installations."""
     return _fly(
         [_Question(server, list(server.installations.filter(removed_at=None)))], None
     )
 
 
-def of_servers(servers: Sequence[Server]) -> Preflight:
+def check_servers(servers: Sequence[Server]) -> Preflight:
     """Check servers and all their installations, at the same time."""
     present = tools.installed(servers)
     return _fly([_Question(server, present[server.pk]) for server in servers], None)
 
 
-def of_design(
+def check_design(
     design: Design,
     *,
     tries_scripts: bool = True,
@@ -284,7 +284,7 @@ def _answer_findings(question: _Question, target: Target) -> Iterator[Finding]:
     server, design = question.server, question.design
     treatment = design.draft.treatment if design else None
     if treatment and question.reaches:
-        yield from machine_findings.of_generator(
+        yield from machine_findings.check_generator(
             server,
             target,
             client=next(iter(question.installations), None),
@@ -294,7 +294,7 @@ def _answer_findings(question: _Question, target: Target) -> Iterator[Finding]:
     needed = treatments.needed_privileges(treatment, server) if treatment else ()
     yield from _programs(server, target, question.installations)
     privileges = question.privileges
-    yield from machine_findings.of_machine(
+    yield from machine_findings.check_machine(
         server, target, privileges=privileges, needed=needed
     )
     yield from _need_findings(question, target)

@@ -24,7 +24,7 @@ from runs.campaigns.services.drafts import Draft
 from runs.execution.plan import WorkloadContent
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.operations.selectors import sites
-from runs.operations.selectors.health_checks import to_serve
+from runs.operations.selectors.health_checks import explain_serving
 from runs.servers.services import edits, preflight, servers, shared_machines
 from runs.servers.services.edits import Edit
 from runs.servers.services.preflight import Preflight
@@ -77,12 +77,12 @@ def edit(*, server: Server, to: Edit) -> ServerCheck:
     return _ask(Kind.EDIT, [server], given=edits.stored(to, server=before))
 
 
-def of_server(*, server: Server) -> ServerCheck:
+def request_server_check(*, server: Server) -> ServerCheck:
     """Have a preflight of a server made. Raises ServiceError `server_looked_at`."""
     return _ask(Kind.PREFLIGHT, [server])
 
 
-def of_draft(*, draft: Draft, tries_scripts: bool = True) -> ServerCheck:
+def request_draft_check(*, draft: Draft, tries_scripts: bool = True) -> ServerCheck:
     """Have a preflight of a campaign made. Raises ServiceError `server_looked_at`.
 
     Own scripts are only to be run for somebody who has asked for the preflight.
@@ -93,7 +93,7 @@ def of_draft(*, draft: Draft, tries_scripts: bool = True) -> ServerCheck:
     return _ask(Kind.CAMPAIGN, once, given=body)
 
 
-def of_workload(*, server: Server, content: WorkloadContent) -> ServerCheck:
+def request_workload_check(*, server: Server, content: WorkloadContent) -> ServerCheck:
     """Have scripts tried on a server. Raises ServiceError `server_looked_at`."""
     return _ask(Kind.TRIAL, [server], given=asdict(content))
 
@@ -120,7 +120,7 @@ def _given_up(state: str, site_names: Sequence[str] = ()) -> dict[str, str]:
         message = _("No live worker serves the site %(site)s.") % {
             "site": ", ".join(site_names)
         }
-        remedy = to_serve(site_names)
+        remedy = explain_serving(site_names)
     elif state == State.WAITING:
         code, message = "no_worker_took_it", _("No worker has taken this check.")
         remedy = _(
@@ -272,21 +272,21 @@ def _edit(check: ServerCheck) -> None:
 
 def _inspect(check: ServerCheck) -> None:
     server = servers.inspect(server=_server_of(check))
-    for other in shared_machines.in_doubt(server):
+    for other in shared_machines.find_doubtful(server):
         # Whoever looks at it already sees the same.
         with contextlib.suppress(ServiceError):
             look_at(server=other)
 
 
 def _fly(check: ServerCheck) -> dict[str, Any]:
-    return _described(preflight.of_server(_server_of(check)))
+    return _described(preflight.check_server(_server_of(check)))
 
 
 def _fly_campaign(check: ServerCheck) -> dict[str, Any]:
     design = resolve(Draft.from_json(check.given))
     tries, prolong = check.given.get(_TRIES_SCRIPTS, False), partial(_prolong, check)
     return _described(
-        preflight.of_design(design, tries_scripts=tries, before_trial=prolong)
+        preflight.check_design(design, tries_scripts=tries, before_trial=prolong)
     )
 
 

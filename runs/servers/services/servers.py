@@ -44,7 +44,7 @@ from runs.models.servers import NodeRole
 from runs.servers.services import host_keys, logins, machines, shared_machines, ssh_keys
 from runs.shared import slugs, worker_health
 from runs.shared.errors import Problem, ServiceError
-from runs.wording import gettext_noop, of_stored
+from runs.wording import gettext_noop, say_stored
 
 # Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = frozenset(("new", "keys"))
@@ -220,7 +220,7 @@ def not_confirmed() -> ServiceError:
 
 def not_ready(server: Server, field: str) -> Problem:
     """Why no campaign can be queued for a server."""
-    message = of_stored(server.wording, server.problem, _)
+    message = say_stored(server.wording, server.problem, _)
     message = message or _("Server %(server)s is not ready.") % {"server": server.name}
     mend = _("Inspect it on its page, or choose another.")
     remedy = _(server.problem_remedy) if server.problem_remedy else mend
@@ -452,7 +452,7 @@ def _keep(
 
 
 def _keep_facts(server: Server, facts: Facts) -> None:
-    system = machines.as_untreated(server=server, system=facts.operating_system)
+    system = machines.describe_untreated(server=server, system=facts.operating_system)
     machines.keep(server=server, hardware=facts.hardware, system=system)
     usable = [
         installation_facts

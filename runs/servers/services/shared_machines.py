@@ -54,9 +54,9 @@ def keep(*, server_id: int, identity: Identity) -> None:
     _group(server)
 
 
-def in_doubt(server: Server) -> list[Server]:
+def find_doubtful(server: Server) -> list[Server]:
     """Servers of which another look tells whether this is a copy of them, or them started again."""
-    alike = shared_machines.with_one_id(server)
+    alike = shared_machines.find_by_machine_id(server)
     if server.is_apart or not alike:
         return []
     seen = Seen.from_json(server.identity)
@@ -182,7 +182,7 @@ def _move(servers: Iterable[Server], machine_id: int | None) -> None:
 
 def _dissolve() -> None:
     """A machine with one registration needs no row: to lock it would cost each claim something."""
-    for machine in shared_machines.with_one_server():
+    for machine in shared_machines.find_unshared_machines():
         machine.delete()
 
 

@@ -89,7 +89,7 @@ def private_key(key: SSHKey) -> str:
 
     Raises InvalidToken under another encryption key, NotShared on a host that may not have it.
     """
-    return host_secrets.of_key(key)
+    return host_secrets.decrypt_private_key(key)
 
 
 def _generated() -> tuple[str, str]:

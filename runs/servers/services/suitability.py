@@ -14,7 +14,7 @@ from runs.campaigns.services.designs import Design, Part
 from runs.campaigns.services.drafts import Draft
 from runs.configurations.services import fitted_configurations
 from runs.execution.clusters.initdb_options import about_checksums, options_for
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Installation, Server
 from runs.queue.services.plans import CORES
 from runs.scenarios.definition import Requirement, Scenario
@@ -63,7 +63,7 @@ def notes(design: Design) -> Iterator[str]:
             "The servers' newest pgbench are of different versions. Choose one, so that only the "
             "servers differ."
         )
-    for address, names in by_key(
+    for address, names in group_by_key(
         (server.address, server.name) for server in servers
     ).items():
         if len(names) > 1:
@@ -109,7 +109,7 @@ def _missing_versions(server_part: Part, draft: Draft) -> Iterator[Problem]:
     ordered = sorted(
         draft.installations, key=lambda installation: installation.version_num
     )
-    elsewhere = by_key(
+    elsewhere = group_by_key(
         (installation.major, installation.version)
         for installation in ordered
         if installation.major not in here

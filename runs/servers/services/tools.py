@@ -7,7 +7,7 @@ servers are compared and not the tools; each run stores both versions.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Installation, Server
 from runs.tools.pgbench import version_text
 
@@ -23,7 +23,7 @@ class Tools:
 def installed(servers: Iterable[Server]) -> Mapping[int, list[Installation]]:
     """What is now installed on each of the servers, by their keys. One query."""
     installations = Installation.objects.filter(server__in=servers, removed_at=None)
-    return by_key(
+    return group_by_key(
         (installation.server_id, installation) for installation in installations
     )
 

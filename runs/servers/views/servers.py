@@ -143,7 +143,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(projects.newest(runs, to=request.user, number=NEWEST)),
         "silences": silences(),
-        "unserved": waiting.of_site(server),
+        "unserved": waiting.find_site_hindrances(server),
         "fitness": None if server.is_only_a_hop else row.fitness,
         "twins": list(shared_machines.twins_of(server)),
         "alike": list(shared_machines.alike(server)),
@@ -287,11 +287,11 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     (row,) = hardware_selectors.rows([hardware], to=request.user)
     context = {
         "row": row,
-        "fitnesses": fitness.of_servers(row.servers, to=request.user),
+        "fitnesses": fitness.judge_servers(row.servers, to=request.user),
         "hardware": hardware,
         "facts": row.facts,
         "noise": (
-            floor := noise.of_hardware(
+            floor := noise.find_hardware_noise(
                 hardware, known_metrics.TPS.name, to=request.user
             )
         ),
@@ -312,7 +312,8 @@ def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     server = get_object_or_404(Server, slug=slug)
     with pages.refusals(request):
         return redirect(
-            "server-check", check_id=server_checks.of_server(server=server).pk
+            "server-check",
+            check_id=server_checks.request_server_check(server=server).pk,
         )
     return redirect("server-detail", slug=slug)
 
@@ -334,7 +335,9 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
             else HttpResponse()
         )
     try:
-        check = server_checks.of_draft(draft=form.draft(), tries_scripts=is_asked)
+        check = server_checks.request_draft_check(
+            draft=form.draft(), tries_scripts=is_asked
+        )
     except ServiceError as error:
         return render(request, "servers/_checks.html#preflight", {"refused": error})
     return render(request, "servers/_checks.html#check", {"check": check})

@@ -45,7 +45,7 @@ Prepare = Callable[[Sequence[Any]], Sequence[Any]]
 CSVRenderer = known_format("text/csv", "csv")
 
 
-def for_links(request: Request) -> HttpRequest:
+def strip_format(request: Request) -> HttpRequest:
     """The request without its `format`, which would go on into every address in the rows."""
     plain = copy(request._request)
     query = request.query_params.copy()
@@ -286,7 +286,7 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
         ordering = cast(type[KeysetPagination], self.pagination_class).ordering
         rows = self.filter_queryset(self.get_queryset()).order_by(*ordering)
         name = request.path.rstrip("/").rpartition("/")[2]
-        context = {**self.get_serializer_context(), "request": for_links(request)}
+        context = {**self.get_serializer_context(), "request": strip_format(request)}
         serializer = self.get_serializer_class()(context=context)
         return stream(
             rows,

@@ -139,14 +139,18 @@ def _reasons(summaries: list[dict[str, Any]]) -> Iterator[Reason]:
 
 
 def _measurements(summary: dict[str, Any]) -> Iterator[MetricValue]:
-    yield from known_metrics.GOODPUT.of(number(summary.get(_GOODPUT_KEY)))
-    yield from known_metrics.THROUGHPUT.of(number(summary.get(_THROUGHPUT_KEY)))
-    yield from known_metrics.REQUESTS.of(number(summary.get("Measured Requests")))
+    yield from known_metrics.GOODPUT.make_values(number(summary.get(_GOODPUT_KEY)))
+    yield from known_metrics.THROUGHPUT.make_values(
+        number(summary.get(_THROUGHPUT_KEY))
+    )
+    yield from known_metrics.REQUESTS.make_values(
+        number(summary.get("Measured Requests"))
+    )
     latencies = part(summary, "Latency Distribution")
     for metric, name in _LATENCIES:
         microseconds = number(latencies.get(f"{name} Latency (microseconds)"))
         if microseconds is not None and microseconds >= 0:
-            yield from metric.of(microseconds / 1000)
+            yield from metric.make_values(microseconds / 1000)
 
 
 def _series(lines: tuple[str, ...]) -> Iterator[SeriesData]:

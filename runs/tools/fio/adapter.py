@@ -304,12 +304,12 @@ def _direction_values(
     if not number(values.get("iops")):
         return
     name = f"{prefix}{direction}"
-    yield from known_metrics.IOPS.part(name).of(number(values.get("iops")))
+    yield from known_metrics.IOPS.part(name).make_values(number(values.get("iops")))
     bandwidth, kib = number(values.get("bw_bytes")), number(values.get("bw"))
     if bandwidth is None and kib is not None:  # to 3.0 there was KiB/s alone
         bandwidth = kib * KIB
     metric = _BANDWIDTHS[direction].part(prefix) if prefix else _BANDWIDTHS[direction]
-    yield from metric.of(bandwidth and bandwidth / _BYTES_PER_MIB)
+    yield from metric.make_values(bandwidth and bandwidth / _BYTES_PER_MIB)
     yield from _latency(name, values, "clat")
 
 
@@ -321,10 +321,10 @@ def _latency(
         latencies = part(values, f"lat{suffix}")
         if not number(latencies.get("mean")):
             continue
-        yield from known_metrics.LATENCY_AVERAGE.part(name).of(
+        yield from known_metrics.LATENCY_AVERAGE.part(name).make_values(
             _times(latencies.get("mean"), factor)
         )
-        yield from known_metrics.LATENCY_MAXIMUM.part(name).of(
+        yield from known_metrics.LATENCY_MAXIMUM.part(name).make_values(
             _times(latencies.get("max"), factor)
         )
         for key, percent in _PERCENTILES.items():
@@ -336,7 +336,7 @@ def _latency(
             yield from (
                 known_metrics.latency_percentile(percent)
                 .part(name)
-                .of(_times(percentile_value, factor))
+                .make_values(_times(percentile_value, factor))
             )
 
 

@@ -251,19 +251,19 @@ def _reasons(report: Report) -> Iterator[Reason]:
 
 def _measurements(report: Report) -> Iterator[MetricValue]:
     result = report.results[0]
-    yield from known_metrics.TPMC.of(result["tpmc"])
-    yield from known_metrics.TPM.of(result.get("tpmtotal"))
-    yield from known_metrics.EFFICIENCY.of(result.get("efficiency"))
-    yield from known_metrics.QPHH.of(report.qphh)
+    yield from known_metrics.TPMC.make_values(result["tpmc"])
+    yield from known_metrics.TPM.make_values(result.get("tpmtotal"))
+    yield from known_metrics.EFFICIENCY.make_values(result.get("efficiency"))
+    yield from known_metrics.QPHH.make_values(report.qphh)
     for query, average in report.queries.items():
-        yield from known_metrics.LATENCY_AVERAGE.part(query).of(average)
+        yield from known_metrics.LATENCY_AVERAGE.part(query).make_values(average)
     errors = report.failed_queries
     for operation, values in report.summary.items():
         if operation.endswith(_ERROR_SUFFIX):
             errors += values["count"]
         else:
             yield from _operation_values(operation, values)
-    yield from known_metrics.ERRORS.of(errors)
+    yield from known_metrics.ERRORS.make_values(errors)
 
 
 def _operation_values(
@@ -279,7 +279,7 @@ def _operation_values(
         ),
         (known_metrics.LATENCY_MAXIMUM, "max(ms)"),
     ):
-        yield from metric.part(operation).of(values.get(column))
+        yield from metric.part(operation).make_values(values.get(column))
 
 
 def _series(report: Report) -> Iterator[SeriesData]:

@@ -22,7 +22,7 @@ from runs.tools.adapter import (
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric
-from runs.tools.named_values import doubled, marked, median_of, of_document
+from runs.tools.named_values import doubled, make_reader, marked, median_of
 from runs.tools.output import number, part, rows, slug, words
 from runs.wording import gettext_noop as _
 
@@ -176,7 +176,7 @@ ADAPTER = Adapter(
     "google_benchmark",
     "Google Benchmark",
     (TakenFile("stdout", _("What --benchmark_format=json prints"), required=True),),
-    of_document(
+    make_reader(
         _is_one,
         _read,
         UnreadableOutput(

@@ -113,11 +113,11 @@ def _reasons(log: Log) -> Iterator[Reason]:
 
 
 def _measurements(log: Log) -> Iterator[MetricValue]:
-    yield from known_metrics.NOPM.of(number(log.results[0]["nopm"]))
-    yield from known_metrics.TPM.of(number(log.results[0]["tpm"]))
+    yield from known_metrics.NOPM.make_values(number(log.results[0]["nopm"]))
+    yield from known_metrics.TPM.make_values(number(log.results[0]["tpm"]))
     for name, times in list(log.profile.items())[:_PROCEDURES]:
         for metric, key in _TIMES:
-            yield from metric.part(name).of(times.get(key))
+            yield from metric.part(name).make_values(times.get(key))
 
 
 def _levels(log: Log) -> dict[str, Level]:

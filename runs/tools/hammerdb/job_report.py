@@ -13,7 +13,7 @@ from runs.patterns import re
 from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData
 from runs.tools.hammerdb.text_log import Log, read_lines
-from runs.tools.metrics import at_moments
+from runs.tools.metrics import make_series
 from runs.tools.output import number, part, rows, words
 
 _SCHEMA = "hammerdb-job-report-v1"
@@ -56,7 +56,7 @@ def counter_series(document: Any) -> tuple[SeriesData, ...]:
         for point in rows(counter, "points")
         if (moment := _moment(point.get("timestamp"))) is not None
     ]
-    return at_moments(known_metrics.TPM, points)
+    return make_series(known_metrics.TPM, points)
 
 
 def _read_report(report: dict[str, Any], log: Log) -> None:

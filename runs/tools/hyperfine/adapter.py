@@ -18,7 +18,7 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.named_values import doubled, marked, of_document
+from runs.tools.named_values import doubled, make_reader, marked
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
@@ -64,7 +64,7 @@ def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
                 "command_failed", _("%(command)s ended with an error."), command=command
             )
     yield from doubled([_name(row) for row in commands])
-    if not any(known_metrics.ELAPSED.of(_median(row)) for row in commands):
+    if not any(known_metrics.ELAPSED.make_values(_median(row)) for row in commands):
         yield Reason("no_result", _("No command has a median."))
 
 
@@ -78,7 +78,7 @@ def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:
                 if len(commands) == 1
                 else metric.part(name, is_marked=name in marked_names)
             )
-            yield from named_metric.of(
+            yield from named_metric.make_values(
                 _median(row) if field == "median" else number(row.get(field))
             )
 
@@ -100,7 +100,7 @@ ADAPTER = Adapter(
     "hyperfine",
     "hyperfine",
     (TakenFile("stdout", _("The file of --export-json"), required=True),),
-    of_document(
+    make_reader(
         _is_one,
         _read,
         UnreadableOutput(

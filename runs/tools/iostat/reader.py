@@ -10,7 +10,7 @@ from typing import Any
 
 from runs import foreign_json
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import HostReading, device_column, of_samples, processor
+from runs.tools.host_reading import HostReading, device_column, processor, read_samples
 from runs.tools.output import number, part, rows
 from runs.wording import gettext_noop as _
 
@@ -59,7 +59,7 @@ def read(text: str) -> HostReading:
             _("No line names the columns of iostat."),
             _("Send what iostat -x 1 printed, with LC_ALL=C."),
         )
-    return of_samples(
+    return read_samples(
         NAME, [float(second) for second in range(1, len(reports))], reports[1:]
     )
 

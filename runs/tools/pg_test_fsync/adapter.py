@@ -84,7 +84,11 @@ def read(files: Files) -> Reading:
     return judged(
         "pg_test_fsync",
         _reasons(tests),
-        (value for metric, rate in tests.rates.items() for value in metric.of(rate)),
+        (
+            value
+            for metric, rate in tests.rates.items()
+            for value in metric.make_values(rate)
+        ),
         fatal={"no_beginning", "no_result", "several_results"},
         tool_version=tests.version,
         levels={} if tests.seconds is None else {"seconds_per_test": tests.seconds},

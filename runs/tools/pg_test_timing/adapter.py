@@ -87,7 +87,9 @@ def _cost(clock: str, match: re.Match[str]) -> tuple[MetricValue, ...]:
         if clock
         else known_metrics.CLOCK_READ_TIME
     )
-    return metric.of(float(match["time"].replace(",", ".")) * _NS[match["unit"]])
+    return metric.make_values(
+        float(match["time"].replace(",", ".")) * _NS[match["unit"]]
+    )
 
 
 def _known(line: str) -> bool:

@@ -8,7 +8,7 @@ from runs.tools.pgbench.command import (
     initialise,
     once,
 )
-from runs.tools.pgbench.dialect import for_tool
+from runs.tools.pgbench.dialect import adapt_script
 from runs.tools.pgbench.parser import parse
 from runs.tools.pgbench.result import (
     Expected,

@@ -90,15 +90,17 @@ def script_named(printed: str) -> str | None:
 _LONGEST_STATEMENT_NAME = 60
 
 
-def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
+def list_figures(result: PgbenchResult) -> Iterator[MetricValue]:
     """Yield the figures of a run; those of scripts only where there are several."""
     yield from _figures(result)
-    yield from known_metrics.CONNECTION_TIME.of(result.initial_connection_time_ms)
-    yield from known_metrics.RECONNECTION.of(result.average_connection_time_ms)
-    yield from known_metrics.TPS_INCLUDING.of(result.tps_including_connections)
-    yield from known_metrics.LATE.of(result.late)
-    yield from known_metrics.LAG_AVERAGE.of(result.schedule_lag_average_ms)
-    yield from known_metrics.LAG_MAXIMUM.of(result.schedule_lag_max_ms)
+    yield from known_metrics.CONNECTION_TIME.make_values(
+        result.initial_connection_time_ms
+    )
+    yield from known_metrics.RECONNECTION.make_values(result.average_connection_time_ms)
+    yield from known_metrics.TPS_INCLUDING.make_values(result.tps_including_connections)
+    yield from known_metrics.LATE.make_values(result.late)
+    yield from known_metrics.LAG_AVERAGE.make_values(result.schedule_lag_average_ms)
+    yield from known_metrics.LAG_MAXIMUM.make_values(result.schedule_lag_max_ms)
     if len(result.scripts) > 1:
         for script in result.scripts:
             yield from _figures(script, f"script {script.number}")
@@ -123,7 +125,7 @@ def _figures(
         (known_metrics.RETRIES, result.retries),
         (known_metrics.SKIPPED, result.skipped),
     ):
-        yield from (metric.part(part_name) if part_name else metric).of(value)
+        yield from (metric.part(part_name) if part_name else metric).make_values(value)
 
 
 def _statement_values(number: int, statement: StatementResult) -> Iterator[MetricValue]:
@@ -135,7 +137,9 @@ def _statement_values(number: int, statement: StatementResult) -> Iterator[Metri
         (known_metrics.STATEMENT_FAILURES, statement.failures),
         (replace(known_metrics.RETRIES, direction="neutral"), statement.retries),
     ):
-        yield from replace(metric, name=f"{name}_{metric.name}", title=text).of(value)
+        yield from replace(
+            metric, name=f"{name}_{metric.name}", title=text
+        ).make_values(value)
 
 
 def progress_series(points: tuple[ProgressPoint, ...]) -> tuple[SeriesData, ...]:
@@ -226,7 +230,7 @@ def read(files: Files) -> Reading:
 
 
 def _reading(result: PgbenchResult, logs: LogReading) -> Reading:
-    figures = () if result.status == "failed" else tuple(of_result(result))
+    figures = () if result.status == "failed" else tuple(list_figures(result))
     progress = progress_series(result.progress)
     names = {series.name for series in progress}
     return Reading(

@@ -35,7 +35,7 @@ _COMMAND = re.compile(r"\\\s*+(\w++)", re.ASCII)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
-def for_tool(script_text: str, client_version: int) -> str:
+def adapt_script(script_text: str, client_version: int) -> str:
     r"""Return a script as that version of pgbench runs it.
 
     Unchanged from 9.6 on. Raises UnsupportedByToolError, naming the line, for what the tool

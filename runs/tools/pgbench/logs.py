@@ -162,7 +162,7 @@ def _read_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading
     measurements = [
         value
         for percent in PERCENTILES
-        for value in known_metrics.latency_percentile(percent).of(
+        for value in known_metrics.latency_percentile(percent).make_values(
             _ms(log, float(percent))
         )
     ]
@@ -174,7 +174,7 @@ def _read_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading
         contradiction = Reason("log_of_another_run", text, difference=differs)
         return LogReading(True, reasons=(contradiction,))
     if log.latencies.count and not differs:
-        measurements += known_metrics.LATENCY_MAXIMUM.of(
+        measurements += known_metrics.LATENCY_MAXIMUM.make_values(
             log.latencies.maximum / _US_PER_MS
         )
     return LogReading(

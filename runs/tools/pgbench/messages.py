@@ -70,7 +70,7 @@ def _point(match: re.Match[str]) -> ProgressPoint:
     )
 
 
-def without_skipped(
+def drop_skipped(
     points: Sequence[ProgressPoint], *, is_limited: bool, is_cut: bool
 ) -> tuple[ProgressPoint, ...]:
     """Drop the figures of intervals in which the tool counted skipped transactions as done.

@@ -11,8 +11,8 @@ from runs.tools.pgbench.messages import (
     Messages,
     count,
     decimal,
+    drop_skipped,
     read_messages,
-    without_skipped,
 )
 from runs.tools.pgbench.result import (
     Expected,
@@ -457,7 +457,7 @@ def parse(
     )
     progress = tuple(messages.progress)
     if summary.counts_skipped_as_processed is not False:
-        progress = without_skipped(
+        progress = drop_skipped(
             progress,
             is_limited=measured.skipped is not None,
             # A summary with tps is complete, and has the skipped transactions if any could be.
@@ -478,7 +478,7 @@ def parse(
 def _only_what_holds(result: PgbenchResult) -> PgbenchResult:
     """Leave out the figures that the status takes the ground from."""
     if result.status == "failed":
-        return result.without_figures()
+        return result.clear_figures()
     if result.status == "partial" and not result.latency_is_measured:
         # The tool divided the time of all the clients asked for, the dead ones among them.
         return replace(result, latency_average_ms=None)

@@ -161,6 +161,6 @@ class PgbenchResult(Figures, Settings):
         none = wording_of(_("pgbench gave no result."), {})
         return joined(wordings or [none], " · %(sentence)s")
 
-    def without_figures(self) -> PgbenchResult:
+    def clear_figures(self) -> PgbenchResult:
         """Return this result with every figure unknown."""
         return PgbenchResult(**{**vars(self), **vars(Figures())})

@@ -16,7 +16,7 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.named_values import doubled, marked, of_document
+from runs.tools.named_values import doubled, make_reader, marked
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
@@ -56,9 +56,9 @@ def _values(tests: list[dict[str, Any]]) -> Iterator[MetricValue]:
         if seconds is not None and name:
             is_alike = name in ambiguous
             own_name = (_named(row, "fullname") or name) if is_alike else name
-            yield from known_metrics.CALL_TIME.part(own_name, is_marked=is_alike).of(
-                seconds * 1000
-            )
+            yield from known_metrics.CALL_TIME.part(
+                own_name, is_marked=is_alike
+            ).make_values(seconds * 1000)
 
 
 def _named(row: dict[str, Any], key: str) -> str:
@@ -71,7 +71,7 @@ ADAPTER = Adapter(
     "pytest_benchmark",
     "pytest-benchmark",
     (TakenFile("stdout", _("The file of --benchmark-json"), required=True),),
-    of_document(
+    make_reader(
         _is_one,
         _read,
         UnreadableOutput(

@@ -15,8 +15,8 @@ from runs.tools.host_reading import (
     KIB_PER_MIB,
     HostReading,
     device_column,
-    of_samples,
     processor,
+    read_samples,
 )
 from runs.tools.output import number, part, rows
 from runs.wording import gettext_noop as _
@@ -41,7 +41,7 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
         return HostReading(NAME, (), {})
     begun, interval = samples[0][0], samples[0][1]
     seconds = [time - begun + interval for time, _interval, _row in samples]
-    return of_samples(NAME, seconds, [row for _time, _interval, row in samples])
+    return read_samples(NAME, seconds, [row for _time, _interval, row in samples])
 
 
 def _table_values(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:

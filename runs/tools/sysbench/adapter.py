@@ -306,7 +306,7 @@ def _measurements(summary: Summary) -> Iterator[MetricValue]:
         (known_metrics.IOPS, "requests_rate"),
         (known_metrics.EVENTS, "events"),
     ):
-        yield from metric.of(values.get(name))
+        yield from metric.make_values(values.get(name))
     for metric, name in (
         (known_metrics.LATENCY_MINIMUM, "min"),
         (known_metrics.LATENCY_AVERAGE, "avg"),
@@ -317,17 +317,17 @@ def _measurements(summary: Summary) -> Iterator[MetricValue]:
         (known_metrics.READ_BANDWIDTH, "read_mib"),
         (known_metrics.WRITE_BANDWIDTH, "write_mib"),
     ):
-        yield from metric.of(
+        yield from metric.make_values(
             values.get(name) or None
         )  # 0.00 is of what was not tested, or too short to print
     printed = summary.values.get("percent")
     if printed and int(printed):  # --percentile=0 prints 0.00
-        yield from known_metrics.latency_percentile(str(int(printed))).of(
+        yield from known_metrics.latency_percentile(str(int(printed))).make_values(
             values["percentile"] or None
         )
     for percent in _PERCENTILES:
         if percent != printed:
-            yield from known_metrics.latency_percentile(percent).of(
+            yield from known_metrics.latency_percentile(percent).make_values(
                 _percentile(summary, percent)
             )
 

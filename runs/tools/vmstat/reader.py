@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from runs.patterns import re
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import KIB_PER_MIB, HostReading, of_samples
+from runs.tools.host_reading import KIB_PER_MIB, HostReading, read_samples
 from runs.wording import gettext_noop as _
 
 NAME = "vmstat"
@@ -46,7 +46,7 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
             _("Look at what vmstat printed."),
         )
     rows = [_values(cells) for cells in samples[1:]]
-    return of_samples(
+    return read_samples(
         NAME, [interval_s * (index + 1) for index in range(len(rows))], rows
     )
 
@@ -71,7 +71,7 @@ def _read_macos(text: str, page: int, interval_s: float) -> HostReading:
                 "memory_cached": round(files * mib, 3),
             }
             samples.append(row)
-    return of_samples(
+    return read_samples(
         NAME, [interval_s * (index + 1) for index in range(len(samples))], samples
     )
 

@@ -31,7 +31,7 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
-from runs.shared.formats import in_language, publication, spoken, translated
+from runs.shared.formats import publication, spoken, translate_field, translated
 from runs.topics.catalogue import TOPICS, Topic
 
 # The newest campaigns measured here that a page tells of.
@@ -202,7 +202,7 @@ def answer(topic: Topic, *, to: Reader) -> TopicAnswer:
     """
     entries = _entries(topic)
     executed = list(_executed(topic, to)[:MOST_MEASURED])
-    said = campaign_answers.of_list(executed)
+    said = campaign_answers.read_known_answers(executed)
     measured = tuple(
         (campaign, said[campaign.pk])
         for campaign in executed
@@ -287,7 +287,7 @@ def _printed_row(entry: Entry, topic: Topic, spread: set[int]) -> EvidenceRow:
         year=year,
         who=publication(table.source.slug),
         slug=campaign.slug,
-        title=in_language(campaign, "title"),
+        title=translate_field(campaign, "title"),
         versions=", ".join(table.versions),
         machines=tuple(entry.hardware.values()),
         says=texts[0] if texts else "",
@@ -307,7 +307,7 @@ def _measured_row(measured: tuple[Campaign, CampaignAnswer]) -> EvidenceRow:
         year=str(campaign.created_at.year),
         who=_("measured here"),
         slug=campaign.slug,
-        title=in_language(campaign, "title"),
+        title=translate_field(campaign, "title"),
         versions=", ".join(map(str, campaign.factors.get("version", ()))),
         machines=(),
         says=said.sentence,
@@ -416,7 +416,9 @@ def _rows_of_table(table: PublishedTable, since: str) -> list[Row]:
     direction = plots[0].metric.direction
     if ratios is None or direction == "neutral":
         return []
-    prefix = f"{campaign.year or table.source.year} {in_language(campaign, 'title')}"
+    prefix = (
+        f"{campaign.year or table.source.year} {translate_field(campaign, 'title')}"
+    )
     rows = []
     for column, head in enumerate(ratios.heads):
         if since and versions.order(_version(head)) < versions.order(since):
@@ -452,7 +454,9 @@ def _executed_rows(executed: Sequence[Campaign]) -> list[Row]:
     better_lower = set(lower.values_list("name", flat=True))
     rows = []
     for campaign, ratio_rows in ratios_of_executed(primary).items():
-        words = factor_names.words(campaign).among(row.levels for row in ratio_rows)
+        words = factor_names.words(campaign).omit_common(
+            row.levels for row in ratio_rows
+        )
         is_lower = primary[campaign] in better_lower
         points = [
             _ratio(row, words.listed(row.levels), is_lower=is_lower)
@@ -460,7 +464,7 @@ def _executed_rows(executed: Sequence[Campaign]) -> list[Row]:
         ]
         known = tuple(point for point in points if point is not None)[:MOST_RATIOS]
         if known:
-            label = f"{campaign.created_at.year} {in_language(campaign, 'title')}"
+            label = f"{campaign.created_at.year} {translate_field(campaign, 'title')}"
             rows.append(Row(label, known, _address(campaign), False))
     return rows
 

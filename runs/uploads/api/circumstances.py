@@ -75,7 +75,7 @@ def postgresql(run: Reader) -> tuple[str, dict[str, str]]:
     if postgresql is None:
         return "", {}
     postgresql.refuse_unknown(POSTGRESQL)
-    version = versions.of_package(postgresql.text("version", most=200))
+    version = versions.extract_version(postgresql.text("version", most=200))
     if version and not versions.TEXT.fullmatch(version):
         message = _(
             "Not a version, such as 16, 16.14 or 18.3 (Ubuntu 18.3-1.pgdg22.04+1)."

@@ -44,7 +44,7 @@ from runs.uploads.api.fields import Faults, Object, Reader
 from runs.uploads.api.raw import Files
 from runs.uploads.services import GivenRun, StoredRun
 from runs.uploads.services.idempotency import Answer
-from runs.wording import of_stored
+from runs.wording import say_stored
 
 GZIP = 16 + zlib.MAX_WBITS
 RUN_PART = "run"
@@ -310,7 +310,7 @@ def _described(run: StoredRun, page: str, address: str) -> dict[str, Any]:
         "campaign": run.campaign,
         "state": run.state,
         "code": run.code,
-        "message": of_stored(run.wording, run.message, _),
+        "message": say_stored(run.wording, run.message, _),
         "repeat": run.repeat,
         "stored_before": run.is_again,
     }

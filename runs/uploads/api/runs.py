@@ -16,7 +16,7 @@ from runs.uploads.api.fields import Faults, Object, Reader, reader
 from runs.uploads.api.raw import Files
 from runs.uploads.services import GivenRun, version_level
 from runs.uploads.services.uploaded_run import Status
-from runs.uploads.services.workload_levels import NAMES, with_workload
+from runs.uploads.services.workload_levels import NAMES, add_workload
 
 T = TypeVar("T")
 FIELDS = frozenset(
@@ -203,14 +203,14 @@ def _placed(run_reader: Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
     version, tool = fields["server_version"], fields["tool_name"]
     if not version and not fields["levels"].get("version") and fields["server"]:
         version = servers.only_version(fields["server"])
-    placed, wrong = version_level.with_version(
+    placed, wrong = version_level.add_version(
         fields["levels"], version, tool=tool, has_figures=fields["status"] != "failed"
     )
     for fault in wrong:
         run_reader.fault(fault.pointer, fault.code, fault.message)
     return {
         "server_version": version,
-        "levels": with_workload(placed, fields["workload"]),
+        "levels": add_workload(placed, fields["workload"]),
     }
 
 

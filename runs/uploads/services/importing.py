@@ -59,7 +59,7 @@ def load(*, runs: Iterable[ImportedRun], project: Project, origin: str) -> Loade
     return loaded
 
 
-def in_own_campaigns(
+def qualify_campaigns(
     runs: Sequence[ImportedRun], project: Project
 ) -> list[ImportedRun]:
     """The runs, with the project's name in that of a campaign that another project has.

@@ -15,7 +15,7 @@ from django.db.models import Model, Q
 from django.db.models.functions import Lower
 
 from runs.access.selectors import projects
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import (
     Campaign,
     Configuration,
@@ -96,12 +96,12 @@ def ask(runs: Sequence[GivenRun], project: Project) -> Known:
     Takes keys for what may be new; call it in the transaction that stores the runs.
     """
     runs = [_name_in_project(run, project) for run in runs]
-    named_runs = with_external_ids(runs)
+    named_runs = add_external_ids(runs)
     answers = database.ask(_statements(named_runs, project))
     sha_of, ambiguous_shas = _other_shas(answers.get("revisions", []), project)
     slug_of = _other_slugs(runs, answers["cells"], project)
     if slug_of or sha_of:
-        named_runs = with_external_ids([_renamed(run, slug_of, sha_of) for run in runs])
+        named_runs = add_external_ids([_renamed(run, slug_of, sha_of) for run in runs])
         answers |= database.ask(_name_statements(named_runs, project))
     campaigns = _campaigns(answers["cells"])
     metrics = {row["name"]: KnownMetric(**row) for row in answers["metrics"]}
@@ -151,7 +151,7 @@ def own_slugs(names: Set[str], project: Project) -> dict[str, str]:
     if not project.is_public:
         earlier = own_campaigns.filter(slug__in=others).values_list("slug", flat=True)
         for name in others - set(earlier):
-            slug_of[name] = slugs.in_project(name, project, of=Campaign)
+            slug_of[name] = slugs.qualify_slug(name, project, of=Campaign)
         return slug_of
     hidden = Campaign.objects.filter(slug__in=others, project__is_public=False)
     for slug in hidden.values_list("slug", flat=True):
@@ -160,7 +160,7 @@ def own_slugs(names: Set[str], project: Project) -> dict[str, str]:
     return slug_of
 
 
-def with_external_ids(runs: Sequence[GivenRun]) -> list[GivenRun]:
+def add_external_ids(runs: Sequence[GivenRun]) -> list[GivenRun]:
     """The runs, those of a telling text under its name; of several in one request each has one."""
     counted_names: Counter[tuple[str, str]] = Counter()
     named_runs = []
@@ -184,7 +184,7 @@ def _name_in_project(run: GivenRun, project: Project) -> GivenRun:
     """The run with the slug that a new campaign of its name has in this project."""
     if run.uploaded_as:
         return run
-    slug = slugs.in_project(run.campaign, project, of=Campaign)
+    slug = slugs.qualify_slug(run.campaign, project, of=Campaign)
     if slug == run.campaign:
         return run
     return replace(run, campaign=slug, uploaded_as=run.campaign)
@@ -371,7 +371,7 @@ def _other_shas(
     revisions = Revision.objects.raw(
         SPELLINGS, [sorted(missing), project.pk, project.pk]
     )
-    shas_of = by_key((revision.given, revision.sha) for revision in revisions)  # type: ignore[attr-defined]  # annotated
+    shas_of = group_by_key((revision.given, revision.sha) for revision in revisions)  # type: ignore[attr-defined]  # annotated
     stored_sha_of = {sha: shas[0] for sha, shas in shas_of.items() if len(shas) == 1}
     return stored_sha_of, frozenset(missing - stored_sha_of.keys())
 

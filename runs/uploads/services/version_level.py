@@ -12,7 +12,7 @@ from runs.shared.errors import Fault
 PGBENCH = "pgbench"
 
 
-def with_version(
+def add_version(
     levels: Mapping[str, Any], version: str, *, tool: str, has_figures: bool
 ) -> tuple[Mapping[str, Any], list[Fault]]:
     """The levels with the version: runs of two versions are not repeats of each other.

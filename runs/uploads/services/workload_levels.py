@@ -24,7 +24,7 @@ USUAL: Mapping[str, frozenset[Any]] = {
 NAMES = frozenset(USUAL)
 
 
-def with_workload(
+def add_workload(
     levels: Mapping[str, Any], workload: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The levels with whatever is unusual about the workload; levels that are given stay."""

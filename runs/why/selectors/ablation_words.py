@@ -143,15 +143,17 @@ def share(share_of_suspect: Share | None) -> str:
         f"{100 * value:.0f}"
         for value in (share_of_suspect.share.low, share_of_suspect.share.high)
     )
-    return _between(percent(share_of_suspect.share.value), low, high)
+    return _say_interval(percent(share_of_suspect.share.value), low, high)
 
 
 def interval(ratio: Ratio) -> str:
     """A ratio with its interval: "0.98 (0.90 to 1.07)"."""
-    return _between(*(f"{value:.2f}" for value in (ratio.value, ratio.low, ratio.high)))
+    return _say_interval(
+        *(f"{value:.2f}" for value in (ratio.value, ratio.low, ratio.high))
+    )
 
 
-def _between(share: str, low: str, high: str) -> str:
+def _say_interval(share: str, low: str, high: str) -> str:
     return _("%(share)s (%(low)s to %(high)s)") % {
         "share": share,
         "low": low,

@@ -35,7 +35,7 @@ class Answers:
     values: tuple[int, int] = (0, 0)
 
 
-def of_pair(base: int, head: int, *, to: Reader) -> list[Ablation]:
+def list_ablations(base: int, head: int, *, to: Reader) -> list[Ablation]:
     """Those of two cells that somebody may see, the newest first."""
     ablations = Ablation.objects.filter(base=base, head=head).select_related(
         "campaign__scenario"
@@ -57,7 +57,7 @@ def about(campaign: int) -> list[Ablation]:
     return list(newest.values())
 
 
-def of_campaign(campaign: int) -> Ablation | None:
+def find_ablation(campaign: int) -> Ablation | None:
     """The ablation that a campaign is, if it is one. One query."""
     ablations = Ablation.objects.filter(campaign=campaign)
     return ablations.select_related("campaign__scenario").first()

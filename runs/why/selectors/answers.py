@@ -60,11 +60,11 @@ class WhyAnswer:
         return " ".join(self.sentences)
 
 
-def of_explanation(explanation: Explanation) -> WhyAnswer:
+def answer_explanation(explanation: Explanation) -> WhyAnswer:
     """The answer of the page. No queries."""
     answers = explanation.answers
     ablation = (
-        of_ablation(explanation.ablation, answers)
+        answer_ablation(explanation.ablation, answers)
         if explanation.ablation is not None and answers is not None
         else AblationAnswer()
     )
@@ -111,7 +111,7 @@ def _row(explanation: Explanation, suspect: Suspect) -> DifferenceRow:
     )
 
 
-def of_ablation(ablation: Ablation, answers: Answers) -> AblationAnswer:
+def answer_ablation(ablation: Ablation, answers: Answers) -> AblationAnswer:
     """What its proofs say, of time and of processor time. No queries."""
     proofs = {_("Time"): answers.time, _("Processor time"): answers.cpu}
     sentences: list[str] = []
@@ -144,7 +144,7 @@ def _is_whole(proof: Proof) -> bool:
 
 
 def _tried(ablation: Ablation, answers: Answers) -> Iterator[TriedRow]:
-    of_time, of_cpu = (_by_name(proof) for proof in (answers.time, answers.cpu))
+    of_time, of_cpu = (_index_shares(proof) for proof in (answers.time, answers.cpu))
     for kept in ablation.suspects:
         suspect = Suspect.from_json(kept)
         shares = [shares.get(suspect.key) for shares in (of_time, of_cpu)]
@@ -167,7 +167,7 @@ def _tried_name(suspect: Suspect) -> str:
     return words.suspect_name(suspect)
 
 
-def _by_name(proof: Proof | None) -> dict[str, Share]:
+def _index_shares(proof: Proof | None) -> dict[str, Share]:
     return {share.name: share for share in proof.suspects} if proof is not None else {}
 
 

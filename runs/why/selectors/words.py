@@ -237,13 +237,13 @@ def differences(explanation: Explanation) -> Iterator[str]:
         yield text % {"number": explanation.days_apart}
     proof = explanation.proofs[0] if explanation.proofs else None
     if proof is not None and not _is_sure(difference) and _has_verdict(proof):
-        yield _of_ablation(explanation, proof)
+        yield _say_ablation(explanation, proof)
     elif explanation.in_turn is not None and not _agrees(
         explanation.in_turn, difference
     ):
-        yield _of_slices(explanation, explanation.in_turn)
+        yield _say_slices(explanation, explanation.in_turn)
     else:
-        yield from _of_time(explanation, difference)
+        yield from _say_time(explanation, difference)
     if difference.is_crowded:
         yield _(
             "Waiting for a processor took %(a)s of the time of %(label_a)s and %(b)s of that of "
@@ -257,7 +257,7 @@ def differences(explanation: Explanation) -> Iterator[str]:
     if difference.cpu is not None and (
         difference.is_crowded or not _is_sure(difference)
     ):
-        yield _of_cpu(explanation, difference.cpu)
+        yield _say_cpu(explanation, difference.cpu)
     if difference.rounds < 2:
         yield _("That is of one run a side, and may be chance.")
 
@@ -292,7 +292,7 @@ def _agrees(in_turn: Inference, difference: Difference) -> bool:
     )
 
 
-def _of_slices(explanation: Explanation, in_turn: Inference) -> str:
+def _say_slices(explanation: Explanation, in_turn: Inference) -> str:
     """The difference as the campaign has it, whose slices took turns."""
     least, most = ((bound or 1.0) - 1 for bound in (in_turn.low, in_turn.high))
     words = _labels(explanation)
@@ -329,7 +329,7 @@ def _of_slices(explanation: Explanation, in_turn: Inference) -> str:
     )
 
 
-def _of_time(explanation: Explanation, difference: Difference) -> Iterator[str]:
+def _say_time(explanation: Explanation, difference: Difference) -> Iterator[str]:
     labels = _labels(explanation)
     if not _is_sure(difference):
         yield _(
@@ -390,7 +390,7 @@ def _bounds(estimate: Estimate) -> dict[str, object]:
     return {"least": signed(low), "most": signed(high)}
 
 
-def _of_cpu(explanation: Explanation, cpu: Estimate) -> str:
+def _say_cpu(explanation: Explanation, cpu: Estimate) -> str:
     words = _labels(explanation) | {"amount": amount(cpu.value)} | _bounds(cpu)
     if cpu.low is not None and not cpu.is_apart:
         return (
@@ -424,7 +424,7 @@ def instructions(explanation: Explanation) -> Iterator[str]:
         }
 
 
-def _of_ablation(explanation: Explanation, proof: Proof) -> str:
+def _say_ablation(explanation: Explanation, proof: Proof) -> str:
     """The difference as its rounds have it, where the runs before were too few to be sure."""
     least, most = sorted(
         abs(ratio_bound - 1) for ratio_bound in (proof.effect.low, proof.effect.high)

@@ -104,7 +104,7 @@ def start(
 
     The caller has checked. Raises `no_suspects`, `plan_of_other_version`, `nothing_to_repeat`.
     """
-    tried = suspects.to_try(chosen(found, keys))
+    tried = suspects.plan_trials(chosen(found, keys))
     plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
     arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {}), _Arm(AGAIN, found.b, {})]
     arms += [
@@ -130,7 +130,7 @@ def start(
         _Arm(
             f"{GIVEN}{suspect.key}",
             found.a,
-            suspect.of_b,
+            suspect.settings_of_b,
             suspect.plan_parts,
             suspect.statements_forth,
         )
@@ -284,7 +284,7 @@ def _queue(
             for cell_id, (_run_of_cell, other) in plan_of.items()
             if cell_id != arm.of.pk
         ]
-        own_plan = _of_arm(plan, others[0] if others else plan, campaign, arm)
+        own_plan = _plan_arm(plan, others[0] if others else plan, campaign, arm)
         models.append(_model(campaign, cell, own_plan, model_run))
     plans.store(
         [
@@ -322,7 +322,7 @@ def _model(campaign: Campaign, cell: Cell, plan: RunPlan, run: Run) -> Run:
     )
 
 
-def _of_arm(plan: RunPlan, other: RunPlan, campaign: Campaign, arm: _Arm) -> RunPlan:
+def _plan_arm(plan: RunPlan, other: RunPlan, campaign: Campaign, arm: _Arm) -> RunPlan:
     """The plan with what the arm has of the other side, and with a cluster that only this arm's
     runs share."""
     settings = {**plan.settings, **arm.settings}

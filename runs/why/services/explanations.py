@@ -38,7 +38,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     obstacle = _obstacle(cells[a], cells[b])
     # Of other loads the parts say where the time goes, though nothing can be put back.
     has_records = obstacle in {"", "other_machine", "other_load"}
-    side_of = sides.of_cells([cells[a], cells[b]]) if has_records else {}
+    side_of = sides.read_sides([cells[a], cells[b]]) if has_records else {}
     of_a, of_b = side_of.get(a), side_of.get(b)
     difference = None
     if of_a and of_b and of_a.accounts and of_b.accounts:
@@ -51,7 +51,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         )
         obstacle = "no_evidence" if has_runs else "no_runs"
     differences = _suspects(of_a, of_b, difference)
-    earlier = ablations.of_pair(a, b, to=reader)
+    earlier = ablations.list_ablations(a, b, to=reader)
     ablation = next((ablation for ablation in earlier if ablation.suspects), None)
     recordings = [ablation for ablation in earlier if not ablation.suspects][
         :MOST_RECORDINGS
@@ -70,7 +70,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         labels=labels,
         obstacle=obstacle,
         difference=difference,
-        in_turn=_in_turn(cells[a], cells[b]) if difference else None,
+        in_turn=_compare_slices(cells[a], cells[b]) if difference else None,
         suspects=tuple(differences),
         tried=tuple(tried),
         kinds=_kinds(of_a, of_b),
@@ -151,7 +151,7 @@ def _obstacle(a: Cell, b: Cell) -> str:
     return next((code for code, holds in holds_by_code.items() if holds), "")
 
 
-def _in_turn(a: Cell, b: Cell) -> Inference | None:
+def _compare_slices(a: Cell, b: Cell) -> Inference | None:
     """What the campaign says of the time of both, where their slices took turns; else None.
 
     At most seven queries.
@@ -159,7 +159,7 @@ def _in_turn(a: Cell, b: Cell) -> Inference | None:
     if a.campaign_id != b.campaign_id or not a.campaign.slice_seconds:
         return None
     name = registry.get(a.campaign.scenario.slug).primary_metric
-    judge = judging.of_cells([a.pk, b.pk], [name])
+    judge = judging.make_judge([a.pk, b.pk], [name])
     metrics = judge.metrics_of.get(a.campaign_id, ())
     metric = next((metric for metric in metrics if metric.name == name), None)
     if metric is None:
@@ -167,10 +167,10 @@ def _in_turn(a: Cell, b: Cell) -> Inference | None:
     (inference,) = judge.judge([(a.pk, b.pk)], metric)
     if inference.low is None or inference.high is None:
         return None
-    return inference if metric.direction == "lower" else _of_time(inference)
+    return inference if metric.direction == "lower" else _invert_rate(inference)
 
 
-def _of_time(of_rate: Inference) -> Inference:
+def _invert_rate(of_rate: Inference) -> Inference:
     """The same of the time of a transaction, where the rate was compared."""
     ratio, low, high = of_rate.ratio, of_rate.low, of_rate.high
     return replace(
@@ -295,6 +295,6 @@ def _length(a: Cell, b: Cell, proposed: Sequence[Suspect]) -> Length | None:
     ]
     if not times:
         return None
-    arms = suspects.number_of_arms(suspects.to_try(proposed))
+    arms = suspects.number_of_arms(suspects.plan_trials(proposed))
     mean = arms * sum(times) / len(times)
     return Length(arms, (LOOKS[0] * mean, LOOKS[1] * mean))

@@ -16,7 +16,7 @@ from runs.analysis.why.suspects import Side
 from runs.execution.evidence.accounting import FILE
 from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Artifact, Cell, Measurement, Run
 from runs.postgresql_settings import comparing
 from runs.postgresql_settings.catalogue import known_major
@@ -36,7 +36,7 @@ OF_ROLE = frozenset({"database", "user", "database user"})
 MOST_BYTES = 4 * 1024 * 1024
 
 
-def of_cells(cells: Sequence[Cell]) -> dict[int, Side]:
+def read_sides(cells: Sequence[Cell]) -> dict[int, Side]:
     """The sides of cells by key, from their newest runs. Four queries, and a file a run."""
     runs = _runs([cell.pk for cell in cells])
     every = [run.pk for of_cell in runs.values() for run in of_cell]
@@ -67,7 +67,7 @@ def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
     runs = Run.objects.filter(MEASURED, cell__in=cells).select_related(
         "settings", "hardware", "environment"
     )
-    runs_of_cell = by_key((run.cell_id, run) for run in runs.order_by("repeat"))
+    runs_of_cell = group_by_key((run.cell_id, run) for run in runs.order_by("repeat"))
     return {cell: of_cell[-MOST_ROUNDS:] for cell, of_cell in runs_of_cell.items()}
 
 
@@ -106,7 +106,7 @@ def _side(
     return Side(
         major=major,
         version_num=cell.version_num or 0,
-        settings=comparing.of_server(settings, major) if major else {},
+        settings=comparing.read_server(settings, major) if major else {},
         accounts=known_accounts,
         query_mode=str(cell.levels.get("query_mode", "simple")),
         further=_further(cell, runs, known_accounts),

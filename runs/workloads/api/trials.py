@@ -98,7 +98,9 @@ class TrialDoor(AskedDoor):
             scripts=tuple(GivenScript(**script) for script in scripts), **body
         )
         workloads.check(content)
-        return self.accepted(server_checks.of_workload(server=server, content=content))
+        return self.accepted(
+            server_checks.request_workload_check(server=server, content=content)
+        )
 
 
 @addresses.door(

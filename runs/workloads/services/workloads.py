@@ -18,7 +18,7 @@ from runs.scenarios.definition import Level
 from runs.scenarios.pgbench_load import BUILT_IN, OWN_SEPARATOR, has_psql_commands
 from runs.shared import reading, slugs
 from runs.shared.errors import Fault, Problem, Refused
-from runs.tools.pgbench import UnsupportedByToolError, command, for_tool
+from runs.tools.pgbench import UnsupportedByToolError, adapt_script, command
 from runs.tools.pgbench.scripts import Fault as ScriptFault
 from runs.tools.pgbench.scripts import GivenScript
 from runs.tools.pgbench.versions import MAXIMUM_TRIES
@@ -231,7 +231,7 @@ def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Pr
     try:
         command.init_options_for_tool(version.init_options, client_version)
         for script in version.scripts:
-            for_tool(script["text"], client_version)
+            adapt_script(script["text"], client_version)
     except UnsupportedByToolError as error:
         remedy = _("Choose another pgbench.")
         yield Problem(

@@ -281,7 +281,7 @@ def _tried(
     check = None
     try:
         workloads.check(content)
-        check = server_checks.of_workload(server=server, content=content)
+        check = server_checks.request_workload_check(server=server, content=content)
     except Refused as refused:
         show_faults(form, scripts, refused)
     except ServiceError as error:

@@ -112,7 +112,7 @@ def test_whatever_changes_what_an_owner_may_ends_what_all_processes_know(
     elsewhere(lambda: change(owner, closed))
 
     before = known_tokens._Process.readings[new_token.token.prefix].token
-    assert known_tokens.with_prefix(new_token.token.prefix) is not before
+    assert known_tokens.find_token(new_token.token.prefix) is not before
 
 
 def test_who_left_a_private_project_is_refused_at_once(new_token):

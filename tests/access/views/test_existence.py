@@ -13,7 +13,7 @@ from django.test import Client
 from runs.access.selectors.permission_table import Role
 from runs.access.services import projects, tokens
 from runs.models import Campaign, Membership, Run
-from runs.shared.slugs import in_project
+from runs.shared.slugs import qualify_slug
 from tests import factories
 from tests.access.views import test_permissions as table
 from tests.api import upload_bodies
@@ -244,7 +244,7 @@ def test_a_private_campaign_of_an_earlier_release_keeps_its_address(hidden):
 def test_the_name_of_a_private_campaign_is_cut_with_its_digest():
     secret = projects.create(slug="s" * 70, is_public=False)
     slugs_of = {
-        in_project(f"{'n' * 110}{end}", secret, of=Campaign) for end in ("a", "b")
+        qualify_slug(f"{'n' * 110}{end}", secret, of=Campaign) for end in ("a", "b")
     }
     assert len(slugs_of) == 2
     assert {len(slug) for slug in slugs_of} == {120}

@@ -71,7 +71,7 @@ def test_each_of_all_forms_keeps_its_question_or_says_in_red_that_it_cannot(fres
         place = found.choice.scenario.places.get(campaign.slug, Place())
         known = printed.levels(campaign)
         for factor in found.choice.scenario.factors:
-            told = printed.of_factor(campaign, place, factor.name, known)
+            told = printed.list_levels(campaign, place, factor.name, known)
             wanted = place.levels.get(factor.name, told)
             falls = len(set(wanted)) > 1 and len(set(found.levels[factor.name])) < 2
             if falls and factor.name not in lost:

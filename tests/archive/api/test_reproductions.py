@@ -33,7 +33,7 @@ def test_each_factor_of_each_place_keeps_levels_that_are_printed(server, is_quic
     for campaign, place, found in designs(server, is_quick=is_quick):
         known = printed.levels(campaign)
         for factor in found.choice.scenario.factors:
-            told = printed.of_factor(campaign, place, factor.name, known)
+            told = printed.list_levels(campaign, place, factor.name, known)
             wanted = place.levels.get(factor.name, told)
             accepted = as_texts(each for each in wanted if factor.accepts(each))
             chosen = as_texts(found.levels[factor.name])
@@ -83,7 +83,7 @@ def test_a_quick_form_has_the_first_and_the_last_level_of_what_can_run(server):
         known = printed.levels(campaign)
         alone = (place.quick or found.choice.scenario.quick).on_one_machine
         for factor in found.choice.scenario.factors:
-            told = printed.of_factor(campaign, place, factor.name, known)
+            told = printed.list_levels(campaign, place, factor.name, known)
             is_size_of_data = factor.name == "scale" and len(told) == 1
             if not told or factor.name in alone or is_size_of_data:
                 continue

@@ -39,16 +39,16 @@ def measured(on, values, *, levels=None, of=None, **fields):
 
 
 def test_a_server_without_repeats_has_none(server):
-    assert noise.of_servers([server], "tps") is None
+    assert noise.find_server_noise([server], "tps") is None
     measured(server, [1000.0])
-    assert noise.of_servers([server], "tps") is None
+    assert noise.find_server_noise([server], "tps") is None
 
 
 def test_it_says_that_it_is_unknown_because_of_runs_in_doubt(server):
     cell = measured(server, [1000.0, 1001.0])
-    assert noise.of_servers([server], "tps") is not None
+    assert noise.find_server_noise([server], "tps") is not None
     Run.objects.filter(cell=cell, repeat=1).update(validity="doubtful")
-    assert noise.of_servers([server], "tps") is None
+    assert noise.find_server_noise([server], "tps") is None
     assert noise.is_doubted_on(server, "tps")
     assert noise.is_doubted_of(server.hardware, "tps", to=NOBODY)
     assert not noise.is_doubted_on(factories.server(), "tps")
@@ -57,7 +57,7 @@ def test_it_says_that_it_is_unknown_because_of_runs_in_doubt(server):
 def test_it_is_the_pooled_scatter_of_the_cells(server):
     measured(server, [math.exp(0.01), math.exp(-0.01)])
     measured(server, [100 * math.exp(0.03), 100 * math.exp(-0.03)])
-    found = noise.of_servers([server], "tps")
+    found = noise.find_server_noise([server], "tps")
     # Each pair's variance is 2 d^2 with one degree of freedom.
     assert found.floor.log_sd == pytest.approx(
         math.sqrt((2 * 0.01**2 + 2 * 0.03**2) / 2)
@@ -67,7 +67,7 @@ def test_it_is_the_pooled_scatter_of_the_cells(server):
 
 def test_more_repeats_show_smaller_effects_and_one_shows_none(server):
     measured(server, [1000.0, 1020.0, 990.0])
-    found = noise.of_servers([server], "tps")
+    found = noise.find_server_noise([server], "tps")
     assert found.can_show(1) is None
     assert found.can_show(3) > found.can_show(5) > found.can_show(100) == MINIMUM_EFFECT
 
@@ -76,7 +76,7 @@ def test_what_differs_between_the_sides_of_an_a_a_campaign_is_noise(server):
     of = factories.campaign(factors={"version": []})
     for side, values in (("A", [1000.0, 1000.1]), ("B", [1100.0, 1100.1])):
         measured(server, values, of=of, levels={"version": "18.4", "side": side})
-    found = noise.of_servers([server], "tps")
+    found = noise.find_server_noise([server], "tps")
     assert (found.floor.cells, found.floor.freedom) == (1, 3)
     assert found.scatter > 0.05
 
@@ -89,7 +89,10 @@ def test_only_what_was_measured_there_counts(server, other):
         "metric": {},
     }[other]
     measured(server, [1000.0, 1100.0], **fields)
-    assert noise.of_servers([server], "latency" if other == "metric" else "tps") is None
+    assert (
+        noise.find_server_noise([server], "latency" if other == "metric" else "tps")
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,9 +110,9 @@ def test_a_campaign_with_a_treatment_tells_nothing_of_the_server_as_it_is(
 ):
     treated = factories.campaign(factors={"version": []}, treatment=treatment)
     measured(server, [1000.0, 2000.0], of=treated)
-    assert noise.of_servers([server], "tps") is None
+    assert noise.find_server_noise([server], "tps") is None
     measured(server, [1000.0, 1001.0])
-    found = noise.of_servers([server], "tps")
+    found = noise.find_server_noise([server], "tps")
     assert found.floor.cells == 1
     assert found.scatter < 0.01
 
@@ -117,9 +120,9 @@ def test_a_campaign_with_a_treatment_tells_nothing_of_the_server_as_it_is(
 def test_a_cell_with_a_run_in_doubt_tells_nothing_of_the_server(server):
     noisy = measured(server, [1000.0, 2000.0])
     measured(server, [1000.0, 1001.0])
-    assert noise.of_servers([server], "tps").floor.cells == 2
+    assert noise.find_server_noise([server], "tps").floor.cells == 2
     noisy.runs.filter(repeat=1).update(validity="doubtful")
-    found = noise.of_servers([server], "tps")
+    found = noise.find_server_noise([server], "tps")
     assert found.floor.cells == 1
     assert found.scatter < 0.01
 
@@ -127,7 +130,7 @@ def test_a_cell_with_a_run_in_doubt_tells_nothing_of_the_server(server):
 def known_before(of):
     """What is known of the noise of a campaign from others."""
     tps = Metric.objects.get(name="tps")
-    return known_noise.of_scopes([Scope(of, frozenset({None}))], {tps.pk: tps})
+    return known_noise.find_noise([Scope(of, frozenset({None}))], {tps.pk: tps})
 
 
 def test_campaigns_know_the_noise_of_others_by_their_runs_without_doubt(server):
@@ -151,7 +154,7 @@ def test_it_takes_one_query(server, django_assert_num_queries):
     for _cell in range(5):
         measured(server, [1000.0, 1010.0])
     with django_assert_num_queries(1):
-        noise.of_servers([server], "tps")
+        noise.find_server_noise([server], "tps")
 
 
 LEVELS = {"version": ["16.14", "18.4"], "server": ["alpha", "beta"], "clients": [1, 2]}

@@ -16,7 +16,7 @@ from runs.campaigns.selectors import campaigns
 from runs.campaigns.views.treatment_fields import ChoicesField
 from runs.cells.selectors import factor_names
 from runs.cells.services import summaries
-from runs.compare.selectors.describe.summary import of_table
+from runs.compare.selectors.describe.summary import summarise_table
 from runs.compare.selectors.judge.ratios import ratios
 from runs.models import Campaign, Configuration, Run
 from runs.scenarios import registry
@@ -369,7 +369,7 @@ def test_every_door_says_the_same_sentence_of_a_campaign(
     client.cookies["django_language"] = language
     with override(language):
         words = factor_names.words(finished_campaign)
-        (sentence,) = of_table(ratios(finished_campaign, "tps"), words).values()
+        (sentence,) = summarise_table(ratios(finished_campaign, "tps"), words).values()
     for door in (
         "/campaigns/finished/",
         "/compare/?s=finished",

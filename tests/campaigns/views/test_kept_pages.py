@@ -399,10 +399,10 @@ def test_no_page_is_stale_after_any_change(
 def test_an_upload_raises_no_version_that_another_would_wait_for(nightly):
     store(repeats(commit(1), tps=[1100]))
     before = list(CacheVersion.objects.order_by("subject").values_list())
-    version = caching.of_uploads(nightly.pk)
+    version = caching.find_upload_version(nightly.pk)
     store(repeats(commit(1), tps=[1100]), repeats(commit(5), tps=[1100]))
     assert list(CacheVersion.objects.order_by("subject").values_list()) == before
-    assert caching.of_uploads(nightly.pk) != version
+    assert caching.find_upload_version(nightly.pk) != version
 
 
 def test_a_history_that_is_kept_takes_few_statements(
@@ -502,7 +502,7 @@ def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_thos
     sent = []
     monkeypatch.setattr(celery_messages, "_send", lambda *told: sent.append(told))
     # A process of its own would use the database that is no test's.
-    monkeypatch.setattr(tasks, "in_child", lambda judge, *asked: judge(*asked))
+    monkeypatch.setattr(tasks, "run_in_child", lambda judge, *asked: judge(*asked))
     of(RunCount, campaign=lab.pk).update(is_sum=False)
     cache.clear()
     kept_verdicts.look()

@@ -439,7 +439,7 @@ def test_rounds_of_two_jobs_are_not_the_same_rounds():
         store([replace(run, round=at) for at, run in enumerate(runs)])
     metric = Metric.objects.get(name="tps")
     cells = {cell.pk: cell for cell in Cell.objects.all()}
-    found = stored_cells.of_model(
+    found = stored_cells.build_model_cells(
         cells, stored_cells.metrics(cells, ["tps"], whole=False)
     )
 

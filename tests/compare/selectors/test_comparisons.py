@@ -223,7 +223,9 @@ def test_laws_of_scalability_are_fitted_when_asked_for():
     page = compare("s=c&fit=usl")
     (found,) = page.fits
 
-    assert summary.of_comparison(page) == [f"{found.label}: up to 8 no peak is proven."]
+    assert summary.summarise_comparison(page) == [
+        f"{found.label}: up to 8 no peak is proven."
+    ]
     assert found.fit.gamma == pytest.approx(1000, rel=0.01)
     assert found.fit.r_squared == pytest.approx(1)
     assert compare("s=c").fits == ()
@@ -400,7 +402,7 @@ def snapshot(name, **values):
 
 
 def judged(cells):
-    return comparability.of_cells(cells).judgement(*cells)
+    return comparability.read_comparability(cells).judgement(*cells)
 
 
 @pytest.mark.parametrize(
@@ -522,4 +524,4 @@ def test_the_conditions_of_any_number_of_cells_take_two_queries(
     cells = list(made.cells.values_list("pk", flat=True))
 
     with django_assert_num_queries(2):
-        comparability.of_cells(cells)
+        comparability.read_comparability(cells)

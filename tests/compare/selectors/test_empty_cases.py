@@ -71,7 +71,7 @@ def test_no_sentence_has_a_hole(language):
                 result.word_of_print,
             ]
             if inference.base_jobs:
-                texts.append(job_words.of_open([inference]))
+                texts.append(job_words.explain_undecided([inference]))
             holes |= {text for text in texts if HOLE.search(str(text))}
 
     assert holes == set()

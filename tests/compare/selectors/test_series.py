@@ -358,6 +358,6 @@ def test_a_series_is_added_once_and_taken_away_with_its_place_as_base():
     one, two = SeriesKey("one"), SeriesKey("two")
     state = CompareState(series=(one,), base="two")
 
-    assert state.with_series(one) == state
-    assert state.with_series(two).series == (one, two)
-    assert state.with_series(two).without_series(two) == CompareState(series=(one,))
+    assert state.add_series(one) == state
+    assert state.add_series(two).series == (one, two)
+    assert state.add_series(two).remove_series(two) == CompareState(series=(one,))

@@ -61,7 +61,7 @@ def test_one_function_counts_the_judgements_of_cells(campaign):
         cell.pk: cell.levels["clients"]
         for cell in campaign.cells.filter(version="18.4")
     }
-    found = certificate_words.of_cells(heads)
+    found = certificate_words.judge_cells(heads)
     assert {heads[cell]: judged for cell, judged in found.items()} == SAID
     assert {
         n: certificate_words.counted(each) for n, each in SAID.items() if n > 1
@@ -152,7 +152,7 @@ def test_a_person_lets_an_invalid_run_count_with_a_reason(client, campaign):
     )
     summary = run.cell.summaries.get(metric__name="tps")
     assert (summary.n, summary.maximum) == (5, 1e9)
-    judged = certificate_words.of_cells([run.cell_id])[run.cell_id]
+    judged = certificate_words.judge_cells([run.cell_id])[run.cell_id]
     assert certificate_words.mark(judged) == "⚠ 1 invalid, counted by decision"
     page = text_of(client, f"/runs/{run.pk}/")
     assert "The load of others was a mistake of the account." in page
@@ -174,6 +174,6 @@ def test_what_was_measured_again_does_not_make_a_machine_taken(campaign):
             run.cell, repeat=run.repeat + ROUNDS, validity="valid", again_of=run
         )
         factories.finish(again, tps=4800.0)
-    (judged,) = certificate_words.of_cells({run.cell_id}).values()
+    (judged,) = certificate_words.judge_cells({run.cell_id}).values()
     assert (judged.valid, judged.invalid, judged.again) == (5, 4, 4)
     assert not judged.was_machine_taken

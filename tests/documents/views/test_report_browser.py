@@ -31,7 +31,7 @@ def report(known, tmp_path):
     annotations.add(
         campaign=campaign, text="<b>18</b> & more", by=None, kind="conclusion"
     )
-    made = reports.of_campaign(
+    made = reports.make_report(
         campaign, language="en", address="http://x/", today=timezone.localdate()
     )
     path = tmp_path / "report.html"

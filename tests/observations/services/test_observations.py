@@ -141,7 +141,7 @@ def test_a_step_between_unlike_builds_is_named_wherever_it_is_said(built):
     assert "was built" in total
     assert "was built" not in old
     assert [bool(pair.caution) for pair in part.line.pairs] == [False, True]
-    assert caution in publication.of_edition(
+    assert caution in publication.write_document(
         edition, publisher="We", today="2026-11-25"
     )
 
@@ -418,7 +418,7 @@ def test_reproducing_an_own_publication_gives_its_own_design(built, settings, tm
 
 
 def test_a_publication_says_each_value_and_each_sentence(edition, tmp_path):
-    text = publication.of_edition(edition, publisher="We", today="2026-11-25")
+    text = publication.write_document(edition, publisher="We", today="2026-11-25")
     path = tmp_path / "autumn-2026.yaml"
     path.write_text(text)
     document = reading.read(path)
@@ -443,7 +443,7 @@ def test_a_publication_keeps_the_doubt_of_its_runs(edition, tmp_path):
     doubtful = campaign.runs.filter(cell__version="17.6")
     number = doubtful.update(validity="doubtful", certificate={"findings": [finding]})
     document = yaml.safe_load(
-        publication.of_edition(edition, publisher="We", today="2026-11-25")
+        publication.write_document(edition, publisher="We", today="2026-11-25")
     )
     (published,) = (each for each in document["campaigns"] if each["scenario"] == READ)
     english = " ".join(note["en"] for note in published["notes"])
@@ -462,7 +462,7 @@ def test_a_publication_of_slices_says_that_others_used_the_machine(edition, tmp_
 
     def published_notes():
         document = yaml.safe_load(
-            publication.of_edition(edition, publisher="We", today="2026-11-25")
+            publication.write_document(edition, publisher="We", today="2026-11-25")
         )
         (published,) = (c for c in document["campaigns"] if c["scenario"] == READ)
         return [note["en"] for note in published["notes"]]

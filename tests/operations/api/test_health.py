@@ -389,7 +389,7 @@ def test_a_line_is_an_object_with_request_and_run(client, caplog):
     caplog.set_level("INFO", "benchlab.requests")
     answer = client.get("/healthz", headers={"X-Request-ID": "from-the-proxy"})
     other = client.get("/healthz", headers={"X-Request-ID": "two\nlines"})
-    with logs.of_run(7):
+    with logs.bind_run(7):
         try:
             raise OSError("full\ndisk")
         except OSError:

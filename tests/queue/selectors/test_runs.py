@@ -38,7 +38,7 @@ def test_a_run_comes_with_everything_that_its_page_shows(django_assert_num_queri
 def test_findings_give_the_length_of_a_series_in_place_of_its_values():
     run = factories.story(factories.run())
 
-    (series,) = runs.with_findings().get(pk=run.pk).series.all()
+    (series,) = runs.select_findings().get(pk=run.pk).series.all()
 
     assert series.length == 2
     assert "values" in series.get_deferred_fields()
@@ -144,7 +144,7 @@ def test_the_machines_of_the_load_come_from_the_plan():
         host="load server",
         argv=argv,
     )
-    [found] = recorded.of_run(Run.objects.select_related("cell", "cluster").get())
+    [found] = recorded.read_run(Run.objects.select_related("cell", "cluster").get())
 
     assert found.generators == (
         RecordedGenerator("load1", "/srv/load", "/usr/lib/pg18", "10.0.0.1"),

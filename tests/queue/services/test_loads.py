@@ -161,7 +161,7 @@ def test_invalid_runs_are_measured_again_when_the_machine_is_free(server, monkey
 
 
 def answer(server):
-    return fitness.of_servers([Server.objects.get(pk=server.pk)])[0]
+    return fitness.judge_servers([Server.objects.get(pk=server.pk)])[0]
 
 
 # What is true of the server, and the beginning of the answer.

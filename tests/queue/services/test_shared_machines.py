@@ -197,12 +197,12 @@ def test_a_copy_is_told_from_a_restart_by_the_next_looks(pair):
     copied = replace(RACK, boot_id="boot-2")
     shared_machines.keep(server_id=again.pk, identity=copied)
     again.refresh_from_db()
-    assert shared_machines.in_doubt(again) == [rack]
+    assert shared_machines.find_doubtful(again) == [rack]
     shared_machines.keep(server_id=rack.pk, identity=RACK)
     rack.refresh_from_db()
     shared_machines.keep(server_id=again.pk, identity=copied)
     again.refresh_from_db()
-    assert shared_machines.in_doubt(again) == []
+    assert shared_machines.find_doubtful(again) == []
     assert list(twins_of(again)) == []
     assert list(alike(again)) == [rack]
 

@@ -116,7 +116,9 @@ def test_messages_go_to_the_queues_of_the_sites(
     with django_capture_on_commit_callbacks(execute=True):
         celery_messages.wake(here.pk)
         celery_messages.wake(there.pk)
-        server_checks.of_draft(draft=factories.draft(here, more_servers=[there, far]))
+        server_checks.request_draft_check(
+            draft=factories.draft(here, more_servers=[there, far])
+        )
     assert sent == [
         (celery_messages.EXECUTE_NEXT, "runs"),
         (celery_messages.EXECUTE_NEXT, "runs.tokyo"),
@@ -130,7 +132,7 @@ def test_messages_go_to_the_queues_of_the_sites(
 def test_a_check_waits_for_a_worker_of_its_site_and_says_when_there_is_none(settings):
     server = at("tokyo")
     settings.SITES = ("berlin",)
-    check = server_checks.of_server(server=server)
+    check = server_checks.request_server_check(server=server)
     server_checks.carry_out(check_id=str(check.pk))
     check.refresh_from_db()
     assert check.state == "waiting"
@@ -157,7 +159,7 @@ def test_sites_without_a_live_worker_are_shown_with_what_to_do(settings, client)
     def needed():
         return {
             each.sites
-            for each in waiting.of_campaign(campaign)
+            for each in waiting.find_campaign_hindrances(campaign)
             if each.kind == "unserved"
         }
 
@@ -167,7 +169,7 @@ def test_sites_without_a_live_worker_are_shown_with_what_to_do(settings, client)
     assert (told(), needed()) == ([False, True], {"berlin, tokyo"})
     show_worker(settings, "tokyo", "berlin")
     assert (told(), needed()) == ([False, False], set())
-    assert waiting.of_run(campaign.runs.get()) == []
+    assert waiting.find_run_hindrances(campaign.runs.get()) == []
 
 
 @pytest.mark.usefixtures("no_signs")

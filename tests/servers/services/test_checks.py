@@ -49,21 +49,24 @@ def test_the_same_check_is_joined_and_another_one_waits_its_turn(server):
     first = server_checks.look_at(server=server)
     assert server_checks.look_at(server=server).pk == first.pk
     with pytest.raises(ServiceError) as told:
-        server_checks.of_server(server=server)
+        server_checks.request_server_check(server=server)
     assert told.value.code == "server_looked_at"
     carry_out()
-    assert server_checks.of_server(server=server).pk != first.pk
+    assert server_checks.request_server_check(server=server).pk != first.pk
 
 
 def test_the_same_trial_is_joined_by_who_asked_for_it(server):
     content = WorkloadContent(scripts=(GivenScript("a", "SELECT 1;"),))
-    first = server_checks.of_workload(server=server, content=content)
-    assert server_checks.of_workload(server=server, content=content).pk == first.pk
+    first = server_checks.request_workload_check(server=server, content=content)
+    assert (
+        server_checks.request_workload_check(server=server, content=content).pk
+        == first.pk
+    )
     with (
         audit.acting(audit.Actor("ichiro", "page")),
         pytest.raises(ServiceError) as told,
     ):
-        server_checks.of_workload(server=server, content=content)
+        server_checks.request_workload_check(server=server, content=content)
     assert told.value.code == "server_looked_at"
 
 
@@ -80,10 +83,10 @@ def test_a_campaigns_check_holds_all_its_servers_and_belongs_to_who_asked(server
     )
     draft = factories.draft(server, more_servers=[second])
     with audit.acting(audit.Actor("ichiro", "page")):
-        asked = server_checks.of_draft(draft=draft)
-        assert server_checks.of_draft(draft=draft).pk == asked.pk
+        asked = server_checks.request_draft_check(draft=draft)
+        assert server_checks.request_draft_check(draft=draft).pk == asked.pk
     for act in (
-        lambda: server_checks.of_draft(draft=draft),
+        lambda: server_checks.request_draft_check(draft=draft),
         lambda: server_checks.look_at(server=second),
     ):
         with pytest.raises(ServiceError):
@@ -103,7 +106,7 @@ def test_asking_takes_as_many_statements_for_one_server_as_for_ten():
         with CaptureQueriesContext(
             connection,
         ) as made:
-            server_checks.of_draft(draft=draft)
+            server_checks.request_draft_check(draft=draft)
         counts.append(len(made))
     assert counts[0] == counts[1]
 
@@ -172,7 +175,7 @@ def test_each_trial_of_a_campaigns_scripts_has_its_time(own_scripts, monkeypatch
         return []
 
     monkeypatch.setattr(trials, "tried", slowly)
-    check = server_checks.of_draft(draft=draft)
+    check = server_checks.request_draft_check(draft=draft)
     carry_out()
     check.refresh_from_db()
     assert check.state == "done"
@@ -191,7 +194,7 @@ def test_a_check_that_was_given_up_tries_no_further_scripts(own_scripts, monkeyp
         return []
 
     monkeypatch.setattr(trials, "tried", lost)
-    check = server_checks.of_draft(draft=draft)
+    check = server_checks.request_draft_check(draft=draft)
     carry_out()
     check.refresh_from_db()
     assert (check.state, check.code, len(made)) == ("failed", "worker_lost", 1)
@@ -199,7 +202,7 @@ def test_a_check_that_was_given_up_tries_no_further_scripts(own_scripts, monkeyp
 
 def test_scripts_that_nobody_asked_to_run_are_named_and_not_run(own_scripts):
     draft, made = own_scripts
-    check = server_checks.of_draft(draft=draft, tries_scripts=False)
+    check = server_checks.request_draft_check(draft=draft, tries_scripts=False)
     carry_out()
     check.refresh_from_db()
     assert check.answer["untried"] == ["a@1", "b@1", "c@1"]

@@ -180,11 +180,11 @@ def test_what_a_run_has_set_on_its_machines_is_not_taken_for_a_change(run, state
         kernel_settings={"vm.swappiness": "60", machines.PARANOIA: "-1"},
     )
     look(run.server, system=replace(SYSTEM, kernel_settings={machines.PARANOIA: "3"}))
-    system = machines.as_untreated(server=run.server, system=treated)
+    system = machines.describe_untreated(server=run.server, system=treated)
     assert (system.kernel, system.governor) == ("Linux 6.8", "powersave")
     assert system.kernel_settings == {"vm.swappiness": "60", machines.PARANOIA: "3"}
     Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
-    assert machines.as_untreated(server=run.server, system=treated) == treated
+    assert machines.describe_untreated(server=run.server, system=treated) == treated
 
 
 @pytest.fixture

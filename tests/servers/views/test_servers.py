@@ -435,7 +435,7 @@ def test_last_certificates_are_found_behind_whatever_waits(ready_server):
         "queue", on=ready_server, factors={"version": ["16.14"]}, repeats=600
     )
     with CaptureQueriesContext(connection) as asked:
-        fitness.of_servers([ready_server])
+        fitness.judge_servers([ready_server])
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE runs_run")
         # As in a table that is too large to be read whole.

@@ -19,7 +19,7 @@ from runs.analysis.inference import (
 )
 from runs.analysis.inference.critical import level
 from runs.analysis.inference.model import _fits
-from runs.analysis.inference.variances import _with_floor
+from runs.analysis.inference.variances import _combine_with_floor
 from runs.analysis.inference.verdicts import Rule
 from runs.analysis.inference.version_indices import Reading, indices
 from runs.compare.selectors.judge.exit_codes import exit_code
@@ -181,7 +181,7 @@ def test_a_servers_noise_is_used_unless_the_campaigns_is_larger_by_less_than_5_p
     noise, freedom = Noise(0.0004, 20), 12.0
     pooled = noise.variance * scipy.stats.f.isf(probability, freedom, noise.freedom)
 
-    variance, combined_freedom = _with_floor(pooled, freedom, noise)
+    variance, combined_freedom = _combine_with_floor(pooled, freedom, noise)
 
     if is_used:
         expected = (freedom * pooled + noise.freedom * noise.variance) / 32
@@ -192,7 +192,7 @@ def test_a_servers_noise_is_used_unless_the_campaigns_is_larger_by_less_than_5_p
 
 @pytest.mark.parametrize("noise", [None, Noise(0.0, 20), Noise(0.0004, 0)])
 def test_without_a_servers_noise_a_campaign_has_its_own(noise):
-    assert _with_floor(0.001, 12.0, noise) == (0.001, 12.0)
+    assert _combine_with_floor(0.001, 12.0, noise) == (0.001, 12.0)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from runs.analysis.inference.verdicts import (
     VERDICTS,
     Inference,
     Rule,
-    of_table,
+    adjust_for_table,
     rounds_missing,
 )
 from runs.analysis.judged_runs import Judged
@@ -98,4 +98,4 @@ def test_a_job_fails_by_what_the_word_says():
     ],
 )
 def test_a_p_value_in_a_table_of_several_rows(p_value, tables, expected):
-    assert of_table(p_value, tables) == pytest.approx(expected, rel=1e-6)
+    assert adjust_for_table(p_value, tables) == pytest.approx(expected, rel=1e-6)

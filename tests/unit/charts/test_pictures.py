@@ -13,7 +13,7 @@ from runs.charts import (
     svg,
     timeline,
 )
-from runs.charts.bars import bars, of_single_points, ranking
+from runs.charts.bars import bars, draw_single_points, ranking
 from runs.charts.comparison import Track, comparison
 from runs.charts.flame_graph import CHANCE, FOUND, view
 from runs.charts.forest import Branch, Words, forest
@@ -245,7 +245,7 @@ def test_single_points_have_the_name_of_their_line_or_a_level_of_their_own(
         Line(major, major, (Point(level, 5.0, 4.0, 6.0, 3),))
         for major, level in zip(("16", "18"), levels, strict=True)
     ]
-    groups, title = of_single_points(lines, by_name="Version", by_level="Clients")
+    groups, title = draw_single_points(lines, by_name="Version", by_level="Clients")
     assert [bar.x for bar in groups[0].points] == names
     assert title == ("Version" if levels[0] == levels[1] else "Clients")
 

@@ -277,7 +277,7 @@ def test_versions_become_numbers_as_in_server_version_num(printed, number):
 
 def probe(*arguments: str) -> target_facts.Facts:
     command = target_facts.machine_probe(*(arguments or ("/",)))
-    return target_facts.of_machine(
+    return target_facts.read_machine(
         subprocess.run(command, capture_output=True, text=True, check=True).stdout
     )
 
@@ -310,7 +310,7 @@ def test_every_shell_reads_settings_whole(shell):
     printed = subprocess.run(
         [shell, *rest], capture_output=True, text=True, check=True
     ).stdout
-    told = target_facts.of_machine(printed).operating_system.kernel_settings
+    told = target_facts.read_machine(printed).operating_system.kernel_settings
     assert len(told) > 10
     for name, value in told.items():
         path = Path("/proc/sys", *name.split("."))
@@ -322,7 +322,7 @@ def test_every_shell_reads_settings_whole(shell):
 )
 def test_a_report_that_is_not_whole_is_not_taken_for_another_machine(cut):
     with pytest.raises(TargetProblem) as told:
-        target_facts.of_machine(cut)
+        target_facts.read_machine(cut)
     assert told.value.code == "facts_unknown"
 
 

@@ -176,10 +176,10 @@ def test_every_default_is_read_again_as_it_was(major):
 
 
 def test_memory_comes_in_bytes_and_special_values_as_none():
-    assert values.in_bytes("1GB", setting("shared_buffers", "16")) == 1024**3
-    assert values.in_bytes("-1", setting("autovacuum_work_mem", "16")) is None
+    assert values.convert_to_bytes("1GB", setting("shared_buffers", "16")) == 1024**3
+    assert values.convert_to_bytes("-1", setting("autovacuum_work_mem", "16")) is None
     with pytest.raises(ValueError, match="no amount of memory"):
-        values.in_bytes("1", setting("checkpoint_timeout", "16"))
+        values.convert_to_bytes("1", setting("checkpoint_timeout", "16"))
 
 
 @pytest.mark.parametrize(
@@ -515,12 +515,12 @@ def test_a_setting_that_went_does_not_come_back():
 
 def test_the_file_is_in_the_form_that_recording_writes(tmp_path):
     again = tmp_path / "settings.csv"
-    record.write(record.stretches(record.by_version(catalogue.read())), again)
+    record.write(record.stretches(record.split_by_version(catalogue.read())), again)
     assert again.read_text() == catalogue.FILE.read_text()
 
 
 def test_recording_a_version_that_changes_nothing_only_lengthens_the_rows():
-    known = record.by_version(catalogue.read())
+    known = record.split_by_version(catalogue.read())
     del known["19"]
     rows = len(record.stretches(known))
     known["19"] = dict(known["18"])

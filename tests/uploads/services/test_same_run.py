@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from runs.execution.reporter import ArtifactData
-from runs.uploads.services.question import PREFIX, with_external_ids
+from runs.uploads.services.question import PREFIX, add_external_ids
 from runs.uploads.services.uploaded_run import GivenMeasurement, GivenRun
 
 TELLING = [("tps", 1203.51, "tps")]
@@ -28,7 +28,7 @@ def given(figures=TELLING, files=None, status="finished", **fields):
 
 
 def names(*runs):
-    return [run.external_id for run in with_external_ids(runs)]
+    return [run.external_id for run in add_external_ids(runs)]
 
 
 @pytest.mark.parametrize(

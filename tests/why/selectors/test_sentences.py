@@ -506,7 +506,7 @@ def _without_suspects(seed):
 def test_a_set_up_and_what_it_makes_are_not_said_to_be_needed_both():
     setup = Suspect("setup", "init_sql", "a", "b", plan_parts=("setup",))
     truth = {A: 0.0, B: 1.0, AGAIN: 1.0, "jit": 0.0, setup.key: 0.0, ALL: 0.0}
-    sentence = answers.of_explanation(tried(truth, SETTING, setup)).sentence
+    sentence = answers.answer_explanation(tried(truth, SETTING, setup)).sentence
     assert "Putting jit back explains 100 %" in sentence
     assert "Putting setup init_sql back explains 100 %" in sentence
     assert "needs them all" not in sentence
@@ -514,14 +514,14 @@ def test_a_set_up_and_what_it_makes_are_not_said_to_be_needed_both():
 
 
 def test_nothing_is_said_to_be_unexplained_of_which_no_run_has_ended():
-    sentence = answers.of_explanation(tried(TRUTH, SETTING, rounds=2)).sentence
+    sentence = answers.answer_explanation(tried(TRUTH, SETTING, rounds=2)).sentence
     assert "no answer, since an arm has too few runs that count" in sentence
     assert "Not explained" not in sentence
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.says[:60])
 def test_the_sentence_is_said_of_such_data(case):
-    assert case.says in answers.of_explanation(case.explanation()).sentence
+    assert case.says in answers.answer_explanation(case.explanation()).sentence
 
 
 def _without_time():
@@ -601,7 +601,7 @@ def test_every_text_of_the_modules_is_said_by_a_case():
     all_printed = [
         line
         for found in explanations
-        for line in printed(answers.of_explanation(found))
+        for line in printed(answers.answer_explanation(found))
         if line
     ]
     lacking = []
@@ -618,7 +618,7 @@ def test_every_text_of_the_modules_is_said_by_a_case():
 def test_no_case_names_what_stays_or_excludes_a_cause():
     false = re.compile(r"cannot act|does not act|code or the build|refuted")
     for case in CASES:
-        assert not false.search(answers.of_explanation(case.explanation()).sentence)
+        assert not false.search(answers.answer_explanation(case.explanation()).sentence)
 
 
 def test_log_ratios_of_the_cases_are_as_said():

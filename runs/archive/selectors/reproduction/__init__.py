@@ -1,6 +1,6 @@
 """A published design on the reader's own servers, and what differs from the publication."""
 
-from runs.archive.selectors.reproduction.changes import Change, of_campaign, stored
+from runs.archive.selectors.reproduction.changes import Change, list_changes, stored
 from runs.archive.selectors.reproduction.design import (
     Reproduction,
     reproduction,

@@ -175,15 +175,15 @@ def changes(published: Campaign, ours: Conditions) -> tuple[Change, ...]:
     node = printed.database_node(published)
     nodes = list(PublishedNode.objects.filter(table__campaign=published))
     return (
-        *_of_versions(ours, published_levels),
-        *_of_factors(published, ours, place_of_scenario, published_levels),
-        *_of_parameters(published, ours, published_levels),
-        *_of_method(published, ours, node),
-        *_of_machines(ours, node, nodes),
+        *_compare_versions(ours, published_levels),
+        *_compare_factors(published, ours, place_of_scenario, published_levels),
+        *_compare_parameters(published, ours, published_levels),
+        *_compare_method(published, ours, node),
+        *_compare_machines(ours, node, nodes),
     )
 
 
-def of_campaign(campaign: Campaign) -> tuple[Change, ...]:
+def list_changes(campaign: Campaign) -> tuple[Change, ...]:
     """What differs from what it reproduces, as kept; else computed, which takes ten queries."""
     if campaign.changes is not None:
         return tuple(Change(**change) for change in campaign.changes)
@@ -237,7 +237,7 @@ def stored(changes_found: Sequence[Change]) -> list[dict[str, Value]]:
     return [{name: getattr(change, name) for name in names} for change in changes_found]
 
 
-def _of_versions(
+def _compare_versions(
     ours: Conditions, published_levels: Mapping[str, Sequence[Any]]
 ) -> Iterator[Change]:
     theirs = [
@@ -256,7 +256,7 @@ def _of_versions(
             yield _change(ours, BLOCK_SIZE, sizes, sorted(ours.block_sizes), unit="kB")
 
 
-def _of_factors(
+def _compare_factors(
     published: Campaign,
     ours: Conditions,
     place_of_scenario: Place,
@@ -264,7 +264,7 @@ def _of_factors(
 ) -> Iterator[Change]:
     scenario = ours.scenario
     for factor in scenario.factors:
-        theirs = printed.of_factor(
+        theirs = printed.list_levels(
             published, place_of_scenario, factor.name, published_levels
         )
         here = list(ours.levels.get(factor.name, ()))
@@ -295,7 +295,7 @@ def _of_factors(
             yield replace(change, reason=_("what the scenario does not vary"))
 
 
-def _of_parameters(
+def _compare_parameters(
     published: Campaign, ours: Conditions, published_levels: Mapping[str, Sequence[Any]]
 ) -> Iterator[Change]:
     for parameter in ours.scenario.parameters:
@@ -327,7 +327,7 @@ def _plain(value: float) -> int | float:
     return int(value) if value == int(value) else value
 
 
-def _of_method(
+def _compare_method(
     published: Campaign, ours: Conditions, node: PublishedNode | None
 ) -> Iterator[Change]:
     if published.known_repeats != ours.repeats:
@@ -340,7 +340,7 @@ def _of_method(
         yield _change(ours, CONFIGURATION, theirs and theirs.name, here)
 
 
-def _of_machines(
+def _compare_machines(
     ours: Conditions, node: PublishedNode | None, nodes: Sequence[PublishedNode]
 ) -> Iterator[Change]:
     printed_on = node.hardware if node else None

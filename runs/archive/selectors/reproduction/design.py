@@ -36,7 +36,7 @@ from runs.postgresql_settings.catalogue import MAJORS
 from runs.postgresql_settings.effective import Effective
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Place, Scenario
-from runs.shared.formats import in_language
+from runs.shared.formats import translate_field
 
 
 def installations(choice: Choice) -> list[Installation]:
@@ -67,7 +67,7 @@ def installations(choice: Choice) -> list[Installation]:
         if versions.major(version) not in installed_majors
     ]
     if BLOCK_SIZE in choice.printed:
-        return _of_block_sizes(choice, able)
+        return _choose_block_sizes(choice, able)
     majors = {versions.major(version) for version in printed}
     lacking = {installation.pk: _lacking(choice, installation) for installation in able}
     # Of a major the most complete one, then the printed release.
@@ -96,7 +96,9 @@ def installations(choice: Choice) -> list[Installation]:
     return chosen
 
 
-def _of_block_sizes(choice: Choice, able: Sequence[Installation]) -> list[Installation]:
+def _choose_block_sizes(
+    choice: Choice, able: Sequence[Installation]
+) -> list[Installation]:
     """For the version with the most of the printed block sizes, one installation for each."""
     block_sizes = [int(size) for size in choice.printed[BLOCK_SIZE]]
     by_version: dict[str, dict[int, Installation]] = defaultdict(dict)
@@ -185,7 +187,10 @@ class Reproduction:
     def title(self) -> str:
         """The title that the campaign would get; it never names a version that is not measured."""
         servers = ", ".join(server.name for server in self.choice.servers)
-        names = {"title": in_language(self.choice.campaign, "title"), "server": servers}
+        names = {
+            "title": translate_field(self.choice.campaign, "title"),
+            "server": servers,
+        }
         if not (
             self._measures_others and NAMED_VERSION.search(self.choice.campaign.title)
         ):
@@ -351,7 +356,7 @@ def reproduction(
     most = max([*map(int, varied.get(CLIENTS, ())), constants.get(CLIENTS, 1)])
     configuration = _configuration(choice, most)
     repeats = quick.repeats if quick else max(1, campaign.repeats)
-    choice.reasons |= _of_design(is_quick=quick is not None)
+    choice.reasons |= _explain_design(is_quick=quick is not None)
     reproduced = Reproduction(
         choice=choice,
         is_quick=is_quick,
@@ -390,7 +395,7 @@ def _conditions(reproduced: Reproduction) -> Conditions:
     )
 
 
-def _of_design(*, is_quick: bool) -> dict[str, str]:
+def _explain_design(*, is_quick: bool) -> dict[str, str]:
     """Why a design has what its form decides alone."""
     return {
         REPEATS: _("the quick form") if is_quick else _("the scenario's default"),

@@ -93,12 +93,12 @@ def parameter(choice: Choice, scenario_parameter: Parameter) -> int:
         and (most := _largest_scale(choice.servers))
         and value > most
     ):
-        value, reason = most, _of_size()
+        value, reason = most, _explain_size()
     choice.reasons[scenario_parameter.name] = reason
     return value
 
 
-def _of_size() -> str:
+def _explain_size() -> str:
     return _(
         "so that the data fit into a quarter of the server's memory and free space"
     )
@@ -125,7 +125,7 @@ def levels(
     choice: Choice, factor: AnyFactor, installations: Sequence[Installation]
 ) -> list[Level]:
     """The levels of a factor, in its order. Never empty."""
-    printed_levels = prints.of_factor(
+    printed_levels = prints.list_levels(
         choice.campaign, choice.place, factor.name, choice.printed
     )
     wanted_levels = list(choice.place.levels.get(factor.name, printed_levels))
@@ -228,7 +228,7 @@ def _constant_scale(
     if quick and (largest := max(map(int, quick))) < scale:
         return [largest], _("the quick form")
     if (most := _largest_scale(choice.servers)) and most < scale:
-        return [most], _of_size()
+        return [most], _explain_size()
     return levels, reason
 
 
@@ -237,7 +237,7 @@ def _limit(
 ) -> tuple[Callable[[Level], bool], str] | None:
     """Which levels these machines can do at all, and why not others; None if nothing limits."""
     if factor.name == SCALE and (most := _largest_scale(choice.servers)):
-        return lambda level: int(level) <= most, _of_size()
+        return lambda level: int(level) <= most, _explain_size()
     if factor.name == BUFFERS and (room := least_memory(choice.servers)):
         why = _("the memory of the server, of which shared_buffers get at most 40 %")
         return lambda level: _bytes(level) <= SHARE_OF_BUFFERS * room, why
@@ -284,7 +284,7 @@ def _runnable(
         newer = (
             level
             for level in levels
-            if _by_newer(scenario, factor, level, installations)
+            if _needs_newer_version(scenario, factor, level, installations)
         )
         measurable = {*able, *newer}
         return [level for level in levels if level in measurable], why
@@ -293,7 +293,7 @@ def _runnable(
     return [level for level in factor.default if not any(why_not(level))] or levels, why
 
 
-def _by_newer(
+def _needs_newer_version(
     scenario: Scenario,
     factor: AnyFactor,
     level: Level,

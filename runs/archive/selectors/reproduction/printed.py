@@ -50,7 +50,7 @@ def parameter(
     return constant_value if is_number else None
 
 
-def of_factor(
+def list_levels(
     campaign: Campaign,
     place_of_scenario: Place,
     name: str,

@@ -98,13 +98,13 @@ class _Question:
 
     def lost(self) -> Iterator[LostFactor]:
         """Each of them."""
-        yield from self._of_versions()
-        yield from self._of_block_sizes()
+        yield from self._find_lost_versions()
+        yield from self._find_lost_block_sizes()
         for factor in self.asked.scenario.factors:
-            yield from self._of_factor(factor)
-        yield from self._of_machines()
+            yield from self._find_lost_factor(factor)
+        yield from self._find_lost_machines()
 
-    def _of_versions(self) -> Iterator[LostFactor]:
+    def _find_lost_versions(self) -> Iterator[LostFactor]:
         """Others than the printed ones ask the same of others; one alone compares nothing."""
         theirs = [str(version) for version in self.printed_levels.get(VERSION, ())]
         majors = {versions.major(version) for version in theirs} - {""}
@@ -116,7 +116,7 @@ class _Question:
                 VERSION, name, tuple(theirs), tuple(dict.fromkeys(here)), needed
             )
 
-    def _of_block_sizes(self) -> Iterator[LostFactor]:
+    def _find_lost_block_sizes(self) -> Iterator[LostFactor]:
         theirs = [int(size) for size in self.printed_levels.get(BLOCK_SIZE, ())]
         here = sorted(
             {
@@ -140,9 +140,9 @@ class _Question:
             needed % {"sizes": missing},
         )
 
-    def _of_factor(self, factor: AnyFactor) -> Iterator[LostFactor]:
+    def _find_lost_factor(self, factor: AnyFactor) -> Iterator[LostFactor]:
         scenario = self.asked.scenario
-        theirs = printed.of_factor(
+        theirs = printed.list_levels(
             self.published, self.place, factor.name, self.printed_levels
         )
         wanted = self._wanted(factor, theirs)
@@ -209,7 +209,7 @@ class _Question:
             return _("a larger server: at least two of %(levels)s") % values
         return _("at least two of %(levels)s, chosen under “What varies”") % values
 
-    def _of_machines(self) -> Iterator[LostFactor]:
+    def _find_lost_machines(self) -> Iterator[LostFactor]:
         """What the print varies by having several machines: their systems, or their devices."""
         own_names = {factor.name for factor in self.asked.scenario.factors}
         for name, needed in self.asked.scenario.elsewhere.items():

@@ -56,7 +56,7 @@ def programs(campaign: Campaign) -> list[Block]:
             builds.words(installation) or "–",
             _flags(installation.cflags) or "–",
         )
-        for installation in builds.of_campaign(campaign)
+        for installation in builds.list_installations(campaign)
     )
     heads = ("PostgreSQL", _("Build"), "CFLAGS")
     return [*tables, Table(_("Build"), heads, built)] if built else [*tables]

@@ -18,7 +18,7 @@ def explanations(campaign: Campaign) -> list[Block]:
         _("Processor time"),
     )
     blocks: list[Block] = []
-    for explanation in explanation_selectors.of_campaign(campaign):
+    for explanation in explanation_selectors.list_explanations(campaign):
         answer = explanation.answer
         if not answer.sentences:
             continue

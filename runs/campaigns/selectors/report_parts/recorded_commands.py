@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from django.utils.translation import gettext as _
 
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, Command, Run
 from runs.reports.load_machines import RecordedGenerator
 from runs.reports.recorded_runs import RecordedCommand, RecordedRun
@@ -23,7 +23,7 @@ PROGRAMS = (
 GENERATOR = ("name", "base_dir", "client_bindir", "address_of_database")
 
 
-def of_run(run: Run) -> list[RecordedRun]:
+def read_run(run: Run) -> list[RecordedRun]:
     """The latest attempt of a run, preceded by the making of the shared cluster that it used.
 
     Three queries. Empty if nothing was executed here: published, uploaded, still queued.
@@ -31,7 +31,7 @@ def of_run(run: Run) -> list[RecordedRun]:
     return _recorded([run])
 
 
-def of_campaign(campaign: Campaign, *, server: str = "") -> list[RecordedRun]:
+def read_campaign(campaign: Campaign, *, server: str = "") -> list[RecordedRun]:
     """The finished runs of a campaign in the order of execution. Three queries.
 
     Only those on one `server` (its slug) if given.
@@ -91,7 +91,7 @@ def _commands(run_ids: Iterable[int]) -> dict[int, list[Command]]:
     """Without the outputs, which may be long."""
     commands = Command.objects.filter(run__in=run_ids).defer("stdout", "stderr")
     ordered = commands.order_by("run_id", "attempt", "ordinal")
-    return by_key((command.run_id, command) for command in ordered)
+    return group_by_key((command.run_id, command) for command in ordered)
 
 
 def _preparation(maker: Run, commands: Sequence[Command]) -> RecordedRun:
@@ -170,7 +170,7 @@ def first_run(campaign: Campaign, address: str) -> list[Listing]:
         .order_by("started_at", "position")
         .first()
     )
-    runs = of_run(run) if run else []
+    runs = read_run(run) if run else []
     if not runs:
         return []
     script = shell_script(campaign.slug, campaign.title, runs, address=address)

@@ -15,7 +15,7 @@ from runs.campaigns.selectors.grids import Grid, GridCell, Measured
 from runs.cells.selectors import factor_names as designs
 from runs.cells.selectors import metrics
 from runs.cells.selectors.metrics import metric_label, metric_title
-from runs.charts.bars import bars, of_single_points
+from runs.charts.bars import bars, draw_single_points
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
@@ -44,7 +44,8 @@ def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Blo
     cells: Sequence[Cell] = ()
     primary_metric = metrics.primary(campaign)
     sorted_metrics = sorted(
-        metrics.of_campaign(campaign), key=lambda metric: metric != primary_metric
+        metrics.list_campaign_metrics(campaign),
+        key=lambda metric: metric != primary_metric,
     )
     for metric in sorted_metrics[:most_metrics]:
         measured = grids.measured(campaign, metric, cells=cells)
@@ -66,9 +67,10 @@ def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
     rows = ratios.ratios(campaign, metric.name, subject=subject) if metric else []
     if not metric or not rows:
         return []
-    words = designs.words(campaign).among(row.levels for row in rows)
+    words = designs.words(campaign).omit_common(row.levels for row in rows)
     blocks: list[Block] = [
-        Paragraph(sentence) for sentence in summary.of_table(rows, words).values()
+        Paragraph(sentence)
+        for sentence in summary.summarise_table(rows, words).values()
     ]
     blocks.append(_ratio_table(metric, rows, words))
     branches = [
@@ -161,7 +163,7 @@ def _figure(
     axes = Axes(x_title, metric_title(metric), from_zero=is_amount, words=words)
     if any(len(line.points) > 1 for line in lines):
         return scaling(lines, axes)
-    single, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
+    single, title = draw_single_points(lines, by_name=_("Version"), by_level=x_title)
     if single:
         return bars(single, replace(axes, x_title=title))
     lines = [

@@ -125,7 +125,7 @@ def both(
     return sides
 
 
-def of_newest(base: str, *, campaign: Campaign, reader: Reader) -> tuple[Side, Side]:
+def find_newest(base: str, *, campaign: Campaign, reader: Reader) -> tuple[Side, Side]:
     """The newest commit of a campaign and its base: what a CI job on its branch asks.
 
     Raises as both().

@@ -80,11 +80,11 @@ class CompareState:
             pairs.append(("ignore", ",".join(self.ignore)))
         return urlencode(pairs)
 
-    def with_series(self, key: SeriesKey) -> "CompareState":
+    def add_series(self, key: SeriesKey) -> "CompareState":
         """The same with one more series."""
         return self if key in self.series else replace(self, series=(*self.series, key))
 
-    def without_series(self, key: SeriesKey) -> "CompareState":
+    def remove_series(self, key: SeriesKey) -> "CompareState":
         """The same without a series; if that was the baseline, the first one becomes it."""
         base = "" if self.base == str(key) else self.base
         return replace(

@@ -9,7 +9,7 @@ IN_TURN = f"{CLIENT}--pair base=COMMAND head=COMMAND"
 ONCE_MORE = f"{CLIENT}--again 3 -- COMMAND"
 
 
-def in_turn(campaign: Campaign, ref: str) -> str:
+def suggest_command(campaign: Campaign, ref: str) -> str:
     """The command that measures a commit and where it left the branch in one job."""
     return IN_TURN % _words(campaign, ref)
 

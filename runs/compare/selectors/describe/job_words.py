@@ -12,7 +12,7 @@ from runs.analysis.inference.job_scatter import ENOUGH_JOBS
 from runs.analysis.number_words import percent
 
 
-def of_open(inferences: Sequence[Inference]) -> str:
+def explain_undecided(inferences: Sequence[Inference]) -> str:
     """Of conditions of which none is proven to differ: what is seen, and what to do."""
     alike = [inference for inference in inferences if "all_alike" in inference.reasons]
     if alike:

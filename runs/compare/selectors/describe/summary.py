@@ -26,7 +26,7 @@ from runs.compare.selectors.describe.verdict_words import (
 )
 from runs.compare.selectors.judge.comparisons import ComparedPage, SeriesFit, Step
 from runs.compare.selectors.judge.ratios import RatioRow
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.shared.formats import quantity
 
 PROVEN = ("slower", "faster", "different")
@@ -71,7 +71,7 @@ def _summarise_measured(
     names: dict[str, str],
     together: Inference | None,
 ) -> str:
-    rows = by_key((str(inference.verdict), inference) for inference in inferences)
+    rows = group_by_key((str(inference.verdict), inference) for inference in inferences)
     proven = [verdict for verdict in PROVEN if verdict in rows]
     if not proven:
         return _summarise_jobs(rows) or _summarise_open(rows, number, names, together)
@@ -97,7 +97,7 @@ def _summarise_measured(
     )
 
 
-def by_pair(
+def group_by_pair(
     rows: Sequence[RatioRow], words: Words
 ) -> dict[tuple[str, str], list[RatioRow]]:
     """The rows of the ratio table of a campaign by the names of (head, base)."""
@@ -111,16 +111,16 @@ def by_pair(
     return pairs
 
 
-def of_pair(head: str, base: str, rows: Sequence[RatioRow]) -> str:
+def summarise_pair(head: str, base: str, rows: Sequence[RatioRow]) -> str:
     """The sentence of the rows of one (head, base), with what else than these differs."""
     inferences = [row.comparison for row in rows]
     sentence = summary(
         head, base, inferences, together=rows[0].together, asked=rows[0].asked
     )
-    return " ".join(filter(None, (sentence, of_builds(head, base, inferences))))
+    return " ".join(filter(None, (sentence, explain_builds(head, base, inferences))))
 
 
-def of_builds(head: str, base: str, inferences: Sequence[Inference]) -> str:
+def explain_builds(head: str, base: str, inferences: Sequence[Inference]) -> str:
     """What of a difference may be the builds' doing: each was built in its own way. Else empty."""
     differing = {
         differing.name: differing
@@ -149,15 +149,17 @@ def _built(name: str, values: Sequence[object]) -> str:
     )
 
 
-def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], str]:
+def summarise_table(
+    rows: Sequence[RatioRow], words: Words
+) -> dict[tuple[str, str], str]:
     """The sentence of each (head, base) that the ratio table of a campaign compares."""
     return {
-        names: of_pair(*names, ratio_rows)
-        for names, ratio_rows in by_pair(rows, words).items()
+        names: summarise_pair(*names, ratio_rows)
+        for names, ratio_rows in group_by_pair(rows, words).items()
     }
 
 
-def of_comparison(page: ComparedPage) -> list[str]:
+def summarise_comparison(page: ComparedPage) -> list[str]:
     """The sentence of each series of the compare page against the baseline.
 
     Of versions in a row the newest comes first, then each step from version to version, what got
@@ -166,7 +168,7 @@ def of_comparison(page: ComparedPage) -> list[str]:
     if page.loaded.metric is None:
         return []
     together = {average.head_label: average.comparison for average in page.averages}
-    rows = by_key((row.head_label, row.comparison) for row in page.rows)
+    rows = group_by_key((row.head_label, row.comparison) for row in page.rows)
     base = page.label(page.base) if page.base else ""
     levels_of = {page.label(series): len(series.cells) for series in page.loaded.series}
     direction = cast(Direction, page.loaded.metric.direction)
@@ -282,7 +284,7 @@ def _summarise_jobs(rows: dict[str, list[Inference]]) -> str:
     open_ones = [*rows.get("undecided", ()), *rows.get("no_sign", ())]
     if not open_ones or not all(inference.base_jobs for inference in open_ones):
         return ""
-    return job_words.of_open(open_ones)
+    return job_words.explain_undecided(open_ones)
 
 
 def _cannot_be_compared(unusable: Sequence[Inference], names: dict[str, str]) -> str:

@@ -28,7 +28,7 @@ from runs.compare.selectors.judge.two_jobs import JobHistory, JobKey
 from runs.compare.selectors.load import comparability, stored_cells
 from runs.compare.selectors.load.comparability import Comparability
 from runs.compare.selectors.load.stored_cells import CellRuns, Machine
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Cell, CellSummary, Measurement, Metric, Run
 
 Summaries = Mapping[tuple[Metric, int], Summary]
@@ -64,12 +64,12 @@ def judge_against_history(base: Side, head: Side, criteria: Criteria) -> SideVer
     summaries: Summaries = _summaries(
         [cell.pk for cell in head.cells], criteria.metrics
     )
-    metrics_found = metrics.by_use({metric for metric, _cell in summaries})
+    metrics_found = metrics.sort_by_use({metric for metric, _cell in summaries})
     until = revisions.arrived(head.campaign, [head.revision] if head.revision else [])
     history = _history(base, head, metrics_found, criteria, until)
     ids = {cell.pk for cell in (*head.cells, *base.cells)}
     ids.update(cell for cells in history.cells.values() for cell in cells.values())
-    runs = stored_cells.of_cells(ids, until=until, without=history.without)
+    runs = stored_cells.read_runs(ids, until=until, without=history.without)
     if history.without:
         summaries = _exclude_machines(head, summaries, history.without)
     known_facts = _Known(
@@ -77,11 +77,11 @@ def judge_against_history(base: Side, head: Side, criteria: Criteria) -> SideVer
         history,
         _counts(ids, metrics_found, until),
         runs,
-        comparability.of_cells(ids, runs),
+        comparability.read_comparability(ids, runs),
         criteria,
         {cell.revision.pk: cell.revision.sha for cell in base.cells if cell.revision},
     )
-    points = by_key((cell.series_key, cell) for cell in base.cells)
+    points = group_by_key((cell.series_key, cell) for cell in base.cells)
     heads = [
         cell
         for cell in head.cells
@@ -255,7 +255,7 @@ def _exclude_machines(
     cells = {cell.pk: cell for cell in head.cells}
     names = {metric.name for metric, _cell in summaries}
     measured = stored_cells.metrics(cells, names, whole=False)
-    stored = stored_cells.of_model(cells, measured, machines)
+    stored = stored_cells.build_model_cells(cells, measured, machines)
     return {
         (metric, cell): two_jobs.summary_of(stored[cell, metric.pk])
         for metric, cell in summaries
@@ -278,7 +278,7 @@ def _counts(
     zeros = Q(metric__in=measurements.filter(value=0).values("metric").distinct())
     rows = measurements.filter(Q(metric__in=counts_of) | zeros)
     values = rows.order_by().values_list("metric_id", "run__cell_id", "value")
-    return by_key(((metric, cell), value) for metric, cell, value in values)
+    return group_by_key(((metric, cell), value) for metric, cell, value in values)
 
 
 def _history(

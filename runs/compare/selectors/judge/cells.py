@@ -8,7 +8,7 @@ from runs.access.selectors.projects import Reader
 from runs.analysis.inference import MINIMUM_EFFECT, Inference
 from runs.analysis.summary import Summary
 from runs.cells.selectors import series_cells
-from runs.cells.selectors.metrics import by_use, joined, summary_of
+from runs.cells.selectors.metrics import joined, sort_by_use, summary_of
 from runs.cells.selectors.series_cells import SeriesKey, level_text
 from runs.compare.selectors.describe.series_labels import (
     Difference,
@@ -21,7 +21,7 @@ from runs.compare.selectors.load import series as series_selectors
 from runs.compare.selectors.load import stored_cells
 from runs.compare.selectors.load.series import Loaded, Series, SeriesCell
 from runs.compare.selectors.load.stored_cells import CellRuns
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Cell, CellSummary, Metric, Run
 
 # Nobody reads more runs of a cell than this on a page.
@@ -77,11 +77,11 @@ def compared_cells(
     cells = {cell.pk: cell for cell in related}
     if a not in cells or b not in cells:
         raise Cell.DoesNotExist
-    runs_of_cells = stored_cells.of_cells(cells)
+    runs_of_cells = stored_cells.read_runs(cells)
     summaries = _summaries(cells)
-    judge = judging.of_cells(cells, runs=runs_of_cells)
+    judge = judging.make_judge(cells, runs=runs_of_cells)
     of_a, of_b = summaries[a], summaries[b]
-    common = by_use(metric for metric in of_a if metric in of_b)
+    common = sort_by_use(metric for metric in of_a if metric in of_b)
     answers = (
         judge.judge([(a, b)], metric, effect=effect, ignore=ignore)[0]
         for metric in common
@@ -112,7 +112,7 @@ def _summaries(cells: Collection[int]) -> dict[int, dict[Metric, Summary]]:
 
 def _runs(cells: Collection[int]) -> Mapping[int, Sequence[Run]]:
     runs = Run.objects.filter(cell__in=cells).defer("plan").order_by("repeat")
-    return by_key((run.cell_id, run) for run in runs[: 2 * MOST_RUNS])
+    return group_by_key((run.cell_id, run) for run in runs[: 2 * MOST_RUNS])
 
 
 def _loaded(

@@ -28,7 +28,7 @@ from runs.compare.selectors.judge.cell_values import cell_values
 from runs.compare.selectors.judge.judging import Judge
 from runs.compare.selectors.load import series as series_selectors
 from runs.compare.selectors.load.series import Loaded, Series, SeriesCell
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign
 
 MIRRORED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
@@ -186,7 +186,7 @@ def compared(
         ),
         loaded.series[0],
     )
-    judge = judging.of_cells(
+    judge = judging.make_judge(
         [cell.id for one_series in loaded.series for cell in one_series.cells],
         [loaded.metric.name],
         runs={
@@ -278,7 +278,7 @@ def _rows(
 
 
 def _averages(rows: Sequence[ComparedRow], together: Together) -> tuple[Average, ...]:
-    of_heads = by_key((str(row.head.key), row) for row in rows)
+    of_heads = group_by_key((str(row.head.key), row) for row in rows)
     return tuple(
         Average(
             rows_of_head[0].head_label,
@@ -421,7 +421,7 @@ def _facets(
 ) -> tuple[tuple[str, tuple[Series, ...]], ...]:
     if state.facet == "none":
         return (("", loaded.series),)
-    series_of_value = by_key(
+    series_of_value = group_by_key(
         (facet(loaded, series, state.facet, words), series) for series in loaded.series
     )
     return tuple(

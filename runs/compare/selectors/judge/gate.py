@@ -139,10 +139,10 @@ def compare_sides(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     ids = {
         cell for pair in pairs for cell in (pair.base, pair.head) if cell is not None
     }
-    runs = stored_cells.of_cells(ids)
+    runs = stored_cells.read_runs(ids)
     pairs = _pairs_of_head_jobs(pairs, runs)
     scopes = _scopes((base, head), ids)
-    judge = judging.of_cells(
+    judge = judging.make_judge(
         ids, criteria.metrics, runs=runs, scopes=scopes, with_summaries=True
     )
     # One of which neither end is better says nothing, unless it is asked for.
@@ -153,7 +153,7 @@ def compare_sides(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     }
     rows: list[VerdictRow] = []
     together: dict[Metric, Inference] = {}
-    metrics_found = metrics.by_use(summaries)
+    metrics_found = metrics.sort_by_use(summaries)
     primary = primary_of(head, metrics_found, criteria.metrics)
     for metric in metrics_found:
         of_cells = summaries[metric]

@@ -129,7 +129,7 @@ def otherwise(
     ]
 
 
-def of_page(page: ComparedPage) -> list[EarlierAnswer]:
+def list_earlier_answers(page: ComparedPage) -> list[EarlierAnswer]:
     """What was told of the commits of a page otherwise than it says. One query at most."""
     words: dict[int, set[Verdict]] = defaultdict(set)
     for row in page.rows:

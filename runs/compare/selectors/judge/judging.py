@@ -36,7 +36,7 @@ from runs.compare.selectors.judge.two_jobs import TwoJobs
 from runs.compare.selectors.load import comparability, stored_cells
 from runs.compare.selectors.load.comparability import Comparability
 from runs.compare.selectors.load.stored_cells import CellRuns, Machine
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, Metric
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
@@ -80,7 +80,7 @@ class Judge:
         wanted_pairs = [
             Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs
         ]
-        groups = by_key(
+        groups = group_by_key(
             (self._campaign_of(pair), number) for number, pair in enumerate(pairs)
         )
         inference_of: dict[int, Inference] = {}
@@ -145,8 +145,8 @@ class Judge:
         restricted = None if shared_runs else self._judge_of_shared_machines(pair)
         if restricted is not None:
             return restricted.sides(metric, pair)
-        of_cells = self.summaries.get(metric, {})
-        base, head = (of_cells.get(side) for side in pair)
+        summaries = self.summaries.get(metric, {})
+        base, head = (summaries.get(side) for side in pair)
         if self.without:
             cells = (self.stored.get((side or 0, metric.pk)) for side in pair)
             base, head = (
@@ -202,7 +202,7 @@ class Judge:
         names = {
             metric.name for metrics in self.metrics_of.values() for metric in metrics
         }
-        return of_cells(list(cells), names, without=without) if without else None
+        return make_judge(list(cells), names, without=without) if without else None
 
     def together(
         self,
@@ -341,7 +341,7 @@ class Judge:
     @cached_property
     def _measured(self) -> Mapping[int, list[int]]:
         """The cells that have each metric, in their order."""
-        return by_key((metric, cell) for cell, metric in self.stored)
+        return group_by_key((metric, cell) for cell, metric in self.stored)
 
     def _family(self, campaign: int, places: Mapping[int, int]) -> list[Pair]:
         """The rows of the campaign's own table; for two revisions their common conditions."""
@@ -353,7 +353,7 @@ class Judge:
 
     @cached_property
     def _cells_of(self) -> Mapping[int, list[StoredCell]]:
-        return by_key((cell.campaign_id, cell) for cell in self.cells.values())
+        return group_by_key((cell.campaign_id, cell) for cell in self.cells.values())
 
     @cached_property
     def _tables(self) -> Mapping[int, tuple[list[tuple[int, int]], int]]:
@@ -438,7 +438,7 @@ def _table(cells: Sequence[StoredCell]) -> tuple[list[tuple[int, int]], int]:
     return [(pair.base.pk, pair.head.pk) for pair in pairs], max(1, effects)
 
 
-def of_cells(
+def make_judge(
     cells: Collection[int],
     metrics: Collection[str] = (),
     *,
@@ -465,16 +465,16 @@ def of_cells(
         for metric in measured
         if not metrics or metric.name in metrics
     }
-    runs_of = stored_cells.of_cells(cells, without=without) if runs is None else runs
+    runs_of = stored_cells.read_runs(cells, without=without) if runs is None else runs
     return Judge(
         cells=cell_of,
         campaigns={scope.campaign.pk: scope.campaign for scope in scopes},
         metrics_of=stored_cells.metrics_of(cell_of, measured),
         runs=runs_of,
-        comparability=comparability.of_cells(cells, runs_of)
+        comparability=comparability.read_comparability(cells, runs_of)
         if under is None
         else under,
-        stored=stored_cells.of_model(
+        stored=stored_cells.build_model_cells(
             cell_of,
             chosen.values(),
             without,
@@ -482,7 +482,7 @@ def of_cells(
                 scope.campaign.pk for scope in scopes if scope.campaign.slice_seconds
             },
         ),
-        noise=known_noise.of_scopes(scopes, chosen),
+        noise=known_noise.find_noise(scopes, chosen),
         summaries=stored_cells.summaries(cells, chosen.values())
         if with_summaries
         else {},

@@ -131,7 +131,7 @@ def scopes(cells: Iterable[tuple[Campaign, int | None]]) -> list[Scope]:
     ]
 
 
-def of_scopes(
+def find_noise(
     scopes: Sequence[Scope], metrics: Mapping[int, Any]
 ) -> dict[tuple[int, int], Noise]:
     """The noise of each campaign as known from before, by (campaign, metric).

@@ -17,7 +17,7 @@ from runs.campaigns.selectors import grids
 from runs.cells.selectors import versions
 from runs.cells.selectors.factor_names import SUBJECT
 from runs.cells.selectors.series_cells import SERVER, VERSION
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Cell
 
 # In place of a factor: from each version to the next.
@@ -88,7 +88,7 @@ def _pairs(cells: Sequence[Cell], subject: str) -> list[RatioPair]:
     """For each combination of other levels, in the order of the cells; the first is the base."""
     is_of_versions = subject in (VERSION, STEPS)
     apart = SUBJECT if is_of_versions else (subject,)
-    groups = by_key(
+    groups = group_by_key(
         (repr(sorted(_exclude_names(apart, cell).items())), cell) for cell in cells
     )
     ratio_pairs_found = []

@@ -23,7 +23,7 @@ from runs.compare.selectors.judge.ratio_pairs import (
     subjects,
 )
 from runs.compare.selectors.load import stored_cells
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Campaign, Cell, Metric
 from runs.models.campaigns import Origin
 
@@ -95,7 +95,7 @@ class Tables:
         """What the campaign asks about."""
         return subjects(self._cells)
 
-    def by(self, subject: str = "") -> list[RatioRow]:
+    def list_rows(self, subject: str = "") -> list[RatioRow]:
         """Heads against baselines about `subject`, else the first question, judged as a table."""
         if subject not in self._found:
             pairs, judge = self.pairs(subject), self._given or self._judge(subject)
@@ -144,12 +144,14 @@ class Tables:
         measured = self._measured
         judge = self._given or self._judge("")
         if judge is None and measured:
-            judge = judging.of_cells(measured, [self._name], among=self._cells)
+            judge = judging.make_judge(measured, [self._name], among=self._cells)
         if judge is None:
             return {}
         metric = _metric(judge, self._campaign.pk, self._name)
         tested: dict[int, float] = {}
-        for row in (row for name in ("", *self.subjects) for row in self.by(name)):
+        for row in (
+            row for name in ("", *self.subjects) for row in self.list_rows(name)
+        ):
             sides = (row.comparison.base_value, row.comparison.head_value)
             for cell, value in zip(row.cells, sides, strict=True):
                 if value is not None:
@@ -158,7 +160,7 @@ class Tables:
 
     def conclusions(self) -> list[RatioRow]:
         """The rows of each question; of many versions newest against oldest, then each step."""
-        first_rows = self.by()
+        first_rows = self.list_rows()
         subjects_asked = {row.subject for row in first_rows} | {STEPS}
         rows = [
             *first_rows,
@@ -166,7 +168,7 @@ class Tables:
                 row
                 for name in self.subjects
                 if name not in subjects_asked
-                for row in self.by(name)
+                for row in self.list_rows(name)
             ),
         ]
         if STEPS not in self.subjects:
@@ -178,7 +180,9 @@ class Tables:
             row for row in rows if row.subject != VERSION or row.head_label == newest
         ]
         # In the order of versions, also where some conditions lack some of them.
-        steps = sorted(self.by(STEPS), key=lambda row: versions.order(row.head_label))
+        steps = sorted(
+            self.list_rows(STEPS), key=lambda row: versions.order(row.head_label)
+        )
         return [*ends, *steps]
 
     def _judge(self, subject: str) -> Judge | None:
@@ -197,7 +201,7 @@ def ratios(
     campaign: Campaign, metric_name: str, *, subject: str = ""
 ) -> list[RatioRow]:
     """One of the `Tables` of a campaign."""
-    return Tables(campaign, metric_name).by(subject)
+    return Tables(campaign, metric_name).list_rows(subject)
 
 
 def ratios_of_executed(
@@ -209,7 +213,7 @@ def ratios_of_executed(
     each gets the answer that it has alone. The campaigns come with their scenarios.
     """
     every = Cell.objects.filter(campaign__in=campaigns).order_by("ordinal", "pk")
-    cells = by_key((cell.campaign_id, cell) for cell in every)
+    cells = group_by_key((cell.campaign_id, cell) for cell in every)
     summaries = metrics.summaries_of(campaigns, campaigns.values())
     if sum(summary.n or 1 for summary in summaries.values()) > stored_cells.MOST_VALUES:
         return {
@@ -258,7 +262,7 @@ def _judge(
         for side in (pair.base, pair.head)
     }
     return (
-        judging.of_cells(cells, names, scopes=_scopes(pairs), among=among)
+        judging.make_judge(cells, names, scopes=_scopes(pairs), among=among)
         if cells
         else None
     )
@@ -276,7 +280,7 @@ def _rows(
     metric = _metric(judge, pairs[0].base.campaign_id, name)
     keys_of_pairs = [(pair.base.pk, pair.head.pk) for pair in pairs]
     subjects_of = ((pair.subject, pair.labels) for pair in pairs)
-    groups = by_key(zip(subjects_of, keys_of_pairs, strict=True))
+    groups = group_by_key(zip(subjects_of, keys_of_pairs, strict=True))
     together = {key: judge.together(group, metric) for key, group in groups.items()}
     return [
         RatioRow(

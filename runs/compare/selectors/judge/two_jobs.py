@@ -123,14 +123,14 @@ def history_before(
     rows = _values(campaign, position_of, list(heads), list(metrics), until, without)
     cells = {row.cell for row in rows if row.revision != head.pk}
     ids = cells | set(heads.values())
-    runs = stored_cells.of_cells(ids, until=until, without=without)
+    runs = stored_cells.read_runs(ids, until=until, without=without)
     if further_strays := _strays(cells, set(heads.values()), runs, until, without):
         without = frozenset(without) | further_strays
         rows = _values(
             campaign, position_of, list(heads), list(metrics), until, without
         )
-        runs = stored_cells.of_cells(ids, until=until, without=without)
-    comparability_known = comparability.of_cells(ids, runs)
+        runs = stored_cells.read_runs(ids, until=until, without=without)
+    comparability_known = comparability.read_comparability(ids, runs)
     points: dict[tuple[int, str], list[JobPoint]] = defaultdict(list)
     of_head: dict[tuple[int, str], list[JobPoint]] = defaultdict(list)
     cells_of: dict[tuple[int, str], dict[int, int]] = defaultdict(dict)
@@ -318,7 +318,7 @@ def _runs_of(
     places: dict[CellPair, Pair] = {}
     for base, head in pairs:
         common = _jobs_of(stored[base].jobs, stored[head].jobs, turns)
-        sides = [stored[side].of_jobs(common) for side in (base, head)]
+        sides = [stored[side].select_jobs(common) for side in (base, head)]
         if min(side.n for side in sides) > 1:
             places[base, head] = Pair(len(cells), len(cells) + 1)
             cells += sides
@@ -415,11 +415,11 @@ class TwoJobs:
             base, head = (jobs_of_revision[revision] for revision in key)
             shared = _jobs_of(base, head, self._turns)
             cells = [cell for cell in self.runs if self.cells[cell].revision_id in key]
-            runs_of_cells = stored_cells.of_cells(
+            runs_of_cells = stored_cells.read_runs(
                 cells, jobs=shared, without=self.without
             )
             self._conditions[key] = SharedConditions(
-                runs_of_cells, comparability.of_cells(cells, runs_of_cells)
+                runs_of_cells, comparability.read_comparability(cells, runs_of_cells)
             )
         return self._conditions[key]
 
@@ -573,7 +573,7 @@ def _points(cell: Cell, revision: int) -> list[JobPoint]:
         ]
     points = []
     for job in dict.fromkeys(cell.jobs):
-        runs = cell.of_jobs([job])
+        runs = cell.select_jobs([job])
         points.append(
             JobPoint(
                 runs.n,

@@ -86,11 +86,11 @@ class Comparability:
         return self._judged[question]
 
 
-def of_cells(
+def read_comparability(
     cell_ids: Collection[int], runs: Mapping[int, CellRuns] | None = None
 ) -> Comparability:
     """The conditions of these cells. One query, and one more if the `runs` are not given."""
-    runs_of_cells = stored_cells.of_cells(cell_ids) if runs is None else runs
+    runs_of_cells = stored_cells.read_runs(cell_ids) if runs is None else runs
     rows = _rows(cell_ids, runs_of_cells)
     known_facts: dict[Hashable, Known] = {}
     return Comparability(
@@ -262,7 +262,7 @@ def _alike(machines: Collection[Machine]) -> Mapping[tuple[Machine, Machine], bo
         )
         for (hardware, environment), position in places.items()
     }
-    comparability_known = of_cells(list(runs), runs)
+    comparability_known = read_comparability(list(runs), runs)
     return {
         (base_machine, head_machine): not set(OF_MACHINE)
         & set(

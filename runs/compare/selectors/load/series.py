@@ -188,7 +188,7 @@ def _rows(
         faults.append(message % {"name": chosen.name})
     if chosen is not None and chosen.name != (metric_name or USUAL):
         _found, summaries = _measured(cells, chosen.name)
-    runs = stored_cells.of_cells(summaries)
+    runs = stored_cells.read_runs(summaries)
     rows = [
         (
             cell.campaign_id,
@@ -230,7 +230,7 @@ def _measured(cells: _Cells, name: str) -> tuple[list[Metric], dict[int, Summary
     values = {"cells": [cell.pk for cell, _levels in cells], "name": name}
     stored = list(Metric.objects.raw(_MEASURED, values))
     one_of = metrics.joined(stored)
-    metrics_found = metrics.by_use(dict.fromkeys(one_of.values()))
+    metrics_found = metrics.sort_by_use(dict.fromkeys(one_of.values()))
     chosen = next((metric for metric in metrics_found if metric.name == name), None)
     summaries: dict[int, Summary] = {}
     for metric in stored:
@@ -271,7 +271,7 @@ def _provenance(
     ]
     if metric is None or not published:
         return {}
-    return provenance.of_cells(
+    return provenance.read_cells(
         [cell.id for one_series in published for cell in one_series.cells], metric
     )
 
@@ -362,5 +362,5 @@ def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
         "hardware": HardwareProfile.objects.in_bulk(hardware),
         "environments": Environment.objects.in_bulk(environments),
         "settings": {key: snapshot.settings for key, snapshot in snapshots.items()},
-        "comparability": comparability.of_cells(by_cell, by_cell),
+        "comparability": comparability.read_comparability(by_cell, by_cell),
     }

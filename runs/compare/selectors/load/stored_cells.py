@@ -13,7 +13,7 @@ from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.cells.selectors import run_slices
 from runs.cells.selectors.metrics import is_count, is_speed, joined
-from runs.grouping import by_key
+from runs.grouping import group_by_key
 from runs.models import Cell as StoredCell
 from runs.models import Metric, Run
 from runs.models.campaigns import Origin
@@ -90,7 +90,7 @@ GROUP BY cell_id
 """  # noqa: S608 - of constants
 
 
-def of_cells(
+def read_runs(
     cell_ids: Collection[int],
     *,
     jobs: Collection[str] | None = None,
@@ -242,7 +242,7 @@ def metrics_of(
     return metrics_found
 
 
-def of_model(
+def build_model_cells(
     cells: Mapping[int, StoredCell],
     measured: Collection[Any],
     without: Collection[Machine] = (),
@@ -284,7 +284,7 @@ def of_model(
             if run.machine not in without
         ]
         if cells_found[key].logs or cells_found[key].counted:
-            cells_found[key] = cells_found[key].of_runs(kept_positions)
+            cells_found[key] = cells_found[key].select_runs(kept_positions)
     if sliced:
         cells_found |= _sliced(cells, metrics, cells_found, sliced)
     units = {key: _unit(metric, values) for key, metric in metrics.items()}
@@ -302,14 +302,14 @@ def _sliced(
     sliced: Collection[int],
 ) -> dict[tuple[int, int], Cell]:
     """The cells of campaigns in turn, with their slices."""
-    by_campaign = by_key(
+    by_campaign = group_by_key(
         (cell.campaign_id, key)
         for key, cell in cells.items()
         if cell.campaign_id in sliced
     )
     with_slices = {}
     for keys in by_campaign.values():
-        runs = run_slices.of_cells(keys)
+        runs = run_slices.list_sliced_runs(keys)
         for metric_key, metric in metrics.items():
             if metric.name not in run_slices.SERIES:
                 continue

@@ -66,7 +66,7 @@ def difference_of(name, of_a, of_b):
             {MEMBERS[name]: {"setting": value, "unit": ""}} if name in MEMBERS else {}
         )
         further = {KINDS[name]: {"x": value}} if name in KINDS else {}
-        settings = comparing.of_server(kept, "17")
+        settings = comparing.read_server(kept, "17")
         sides.append(Side("17", 170006, settings, [of_side] * 3, further=further))
     differences = suspects.find(*sides, None)
     kind = KINDS.get(name, "setting")
@@ -107,7 +107,10 @@ def test_a_row_without_counters_is_never_judged():
 @pytest.mark.parametrize("major", MAJORS)
 def test_every_setting_has_a_row(major):
     for setting in catalogue(major).values():
-        assert families.of_setting(setting.name, setting.category).name in FAMILIES
+        assert (
+            families.find_setting_family(setting.name, setting.category).name
+            in FAMILIES
+        )
 
 
 def test_every_counter_of_a_row_is_recorded_and_every_gap_has_words():

@@ -140,7 +140,7 @@ def test_one_round_a_side_has_no_interval():
 
 def of_counters(version, **views):
     made = replace(PLAIN, counters=views)
-    return counters.per_transaction(made, version)
+    return counters.count_per_transaction(made, version)
 
 
 def test_counters_are_paired_across_versions_that_moved_them():

@@ -237,7 +237,7 @@ def read(server, folder, database, wants_setup=True):
     return Side(
         server.major,
         version,
-        comparing.of_server(printed, server.major),
+        comparing.read_server(printed, server.major),
         [account] * 2,
         further={**found, "setup": {"init_sql": database}} if wants_setup else found,
         of_role=frozenset(

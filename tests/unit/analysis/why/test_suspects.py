@@ -14,7 +14,7 @@ def settings(major, **printed):
         name: {"setting": value, "unit": unit, "source": "configuration file"}
         for name, (value, unit) in printed.items()
     }
-    return comparing.of_server(rows, major)
+    return comparing.read_server(rows, major)
 
 
 def side(major, number, account=PLAIN, **printed):
@@ -144,11 +144,11 @@ def test_more_than_six_are_tried_by_halves():
     a = side("14", 140019, **dict.fromkeys(names, ("a", "")))
     b = side("14", 140019, **dict.fromkeys(names, ("b", "")))
     differences = suspects.find(a, b, None)
-    first, second = suspects.to_try(differences)
+    first, second = suspects.plan_trials(differences)
     assert [len(first.members), len(second.members)] == [4, 3]
     assert first.put_back.keys() | second.put_back.keys() == set(names)
     assert suspects.number_of_arms([first, second]) == 8
-    assert suspects.to_try(differences[:6]) == differences[:6]
+    assert suspects.plan_trials(differences[:6]) == differences[:6]
 
 
 def test_what_an_ablation_keeps_is_read_again():
@@ -303,7 +303,7 @@ def test_what_follows_from_another_setting_is_no_difference_of_its_own():
             "shared_buffers": (shared, "configuration file"),
             "wal_buffers": (wal, "override"),
         }
-        return comparing.of_server(
+        return comparing.read_server(
             {
                 name: {"setting": value, "unit": "8kB", "source": source}
                 for name, (value, source) in rows.items()
@@ -349,5 +349,7 @@ def test_of_many_the_set_up_is_put_back_without_the_objects_that_it_makes():
         for number in range(6)
     ]
     setting = Suspect("setting", "jit", "off", "on", put_back={"jit": "off"})
-    assert suspects.to_try([setup, *objects, setting]) == [setup, setting]
-    assert [half.kind for half in suspects.to_try([*objects, setting])] == ["group"] * 2
+    assert suspects.plan_trials([setup, *objects, setting]) == [setup, setting]
+    assert [half.kind for half in suspects.plan_trials([*objects, setting])] == [
+        "group"
+    ] * 2

@@ -12,8 +12,8 @@ from runs.tools.pgbench import (
     Connection,
     Log,
     Script,
+    adapt_script,
     benchmark,
-    for_tool,
     generators,
     initialise,
 )
@@ -281,12 +281,12 @@ SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 
 @pytest.mark.parametrize("version", [90600, 100000, 160000, 190000])
 def test_a_script_is_unchanged_from_9_6_on(version):
-    assert for_tool(READ_SCRIPT, version) == READ_SCRIPT
+    assert adapt_script(READ_SCRIPT, version) == READ_SCRIPT
 
 
 @pytest.mark.parametrize("version", [90200, 90400, 90525])
 def test_a_random_value_has_a_command_of_its_own_before_9_6(version):
-    assert for_tool(READ_SCRIPT, version) == (
+    assert adapt_script(READ_SCRIPT, version) == (
         "\\set aid_max 100000 * :scale\n"
         "\\setrandom aid 1 :aid_max\n"
         "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n"
@@ -318,17 +318,17 @@ def test_a_random_value_has_a_command_of_its_own_before_9_6(version):
     ],
 )
 def test_each_command_is_written_as_9_3_reads_it(modern, old):
-    assert for_tool(modern, 90325).splitlines() == old
+    assert adapt_script(modern, 90325).splitlines() == old
 
 
 def test_9_5_computes_with_whole_numbers():
     script = "\\set n (:a + 1) * 2 % 7\n"
 
-    assert for_tool(script, 90525) == script
+    assert adapt_script(script, 90525) == script
     with pytest.raises(
         UnsupportedByToolError, match=r"one operation .* needs pgbench 9\.5"
     ):
-        for_tool(script, 90424)
+        adapt_script(script, 90424)
 
 
 @pytest.mark.parametrize(
@@ -366,20 +366,20 @@ def test_9_5_computes_with_whole_numbers():
 )
 def test_what_a_tool_cannot_run_is_refused_with_its_line(script, version, message):
     with pytest.raises(UnsupportedByToolError, match=message):
-        for_tool(script, version)
+        adapt_script(script, version)
 
 
 def test_a_quoted_text_is_no_command():
     script = "/* \\if */ SELECT '\n\\gset';\n"
 
-    assert for_tool(script, 100000) == script
+    assert adapt_script(script, 100000) == script
 
 
 @pytest.mark.parametrize("unit", ["1", ":a1", "+", " ", "random("])
 def test_a_long_expression_takes_no_long_time(unit):
     def translate() -> None:
         with pytest.raises(UnsupportedByToolError):
-            for_tool(f"\\set n {unit * 20_000}!", 90525)
+            adapt_script(f"\\set n {unit * 20_000}!", 90525)
 
     assert cpu_seconds(translate, tries=1) < 5
 
