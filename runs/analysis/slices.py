@@ -8,9 +8,10 @@ went is left out for all runs, by who used the processors, before anybody looks 
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeVar
 
 import scipy as sp
 
@@ -60,6 +61,7 @@ class SlicedCell:
 
 
 Round = tuple[Hashable, ...]
+AnyRound = TypeVar("AnyRound", bound=Hashable)
 
 
 def rounds_of(runs: Sequence[SlicedRun]) -> dict[Round, list[tuple[SlicedRun, int]]]:
@@ -93,18 +95,31 @@ def undisturbed(
     All of them where most are: then the machine is simply not quiet.
     """
     usual: dict[int, float] = {}
-    calm = {}
+    disturbed = []
     for name, slices in rounds.items():
         for run, _place in slices:
             known = [share for share in run.foreign if share is not None]
             usual.setdefault(id(run), statistics.median(known) if known else 0.0)
         shares = ((_share(run, place), usual[id(run)]) for run, place in slices)
-        if all(
-            share is None or abs(share - middle) <= DISTURBED
+        if any(
+            share is not None and abs(share - middle) > DISTURBED
             for share, middle in shares
         ):
-            calm[name] = slices
-    return dict(rounds) if 2 * len(calm) < len(rounds) else calm
+            disturbed.append(name)
+    return {name: rounds[name] for name in counting(rounds, disturbed)}
+
+
+def counting(
+    rounds: Collection[AnyRound], disturbed: Collection[AnyRound], least: int = 0
+) -> list[AnyRound]:
+    """The rounds that count: those that nobody disturbed.
+
+    All of them where most are disturbed, or fewer than `least` are not.
+    """
+    calm = [name for name in rounds if name not in set(disturbed)]
+    if 2 * len(calm) < len(rounds) or len(calm) < least:
+        return list(rounds)
+    return calm
 
 
 def _share(run: SlicedRun, place: int) -> float | None:
