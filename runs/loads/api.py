@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from runs.access import addresses
 from runs.access.api.authentication import reader
 from runs.loads.selectors import loads as selectors
-from runs.loads.selectors.answers import ORDER, LoadAnswer, Row
+from runs.loads.selectors.answers import ORDER, LoadAnswer, Row, WholeAnswer
 from runs.loads.services import results
 from runs.shared.api.doors import QueryDoor
 
@@ -39,13 +39,18 @@ class LoadRowSerializer(serializers.Serializer[Row]):
     plan = serializers.ListField(source="plan_sentences", child=serializers.CharField())
 
 
-class LoadWholeSerializer(serializers.Serializer[Any]):
-    """The load as a whole, at its calls."""
+class LoadWholeSerializer(serializers.Serializer[WholeAnswer]):
+    """The load as a whole, at its calls: `ratio` is the time on `head` by that on `base`."""
 
     verdict = serializers.CharField(source="word", help_text=VERDICTS)
-    ratio = serializers.FloatField()
-    low = serializers.FloatField()
-    high = serializers.FloatField()
+    ratio = serializers.FloatField(source="judged.ratio")
+    low = serializers.FloatField(source="judged.low")
+    high = serializers.FloatField(source="judged.high")
+    clients = serializers.IntegerField(
+        help_text="At once; 0: the sum of the statements one after the other."
+    )
+    rounds = serializers.IntegerField()
+    sentence = serializers.CharField()
 
 
 class LoadLeftOutSerializer(serializers.Serializer[Any]):
@@ -67,8 +72,14 @@ class LoadAnswerSerializer(serializers.Serializer[LoadAnswer]):
     rounds = serializers.IntegerField()
     sentence = serializers.CharField()
     family = serializers.CharField()
-    caution = serializers.CharField(help_text="Of runs that are invalid, if any are.")
+    caution = serializers.CharField(
+        help_text="Of rounds with an invalid run, if there are any."
+    )
     whole = LoadWholeSerializer(allow_null=True)
+    whole_notes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What the load as a whole leaves out, and why it was not measured.",
+    )
     statements = LoadRowSerializer(source="rows", many=True)
     left_out = LoadLeftOutSerializer(many=True)
 

@@ -35,12 +35,18 @@ class LoadData:
 
 @dataclass(frozen=True)
 class LoadContent:
-    """A load as a run has it; `key` is that of its files."""
+    """A load as a run has it; `key` is that of its files.
+
+    `round` is that of the run, and `failed` are the units that failed on any version in the one
+    before.
+    """
 
     slug: str
     key: str
     units: tuple[Unit, ...]
     data: LoadData
+    round: int = 0
+    failed: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, slug: str, key: str, encrypted: bytes) -> Self:

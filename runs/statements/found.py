@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from runs.statements.plan_shape import PlanShape
 
@@ -23,12 +23,48 @@ class FoundUnit:
     shapes: tuple[PlanShape, ...] = ()
 
 
+WholeProblem = Literal["old_client", "nothing_left", "ended"]
+
+
+@dataclass(frozen=True)
+class FoundWhole:
+    """The load as a whole in one run: units drawn at their calls, by so many clients at once.
+
+    `calls_per_second` is None where `problem` says why it was not measured; `message` is what
+    pgbench said then. `drawn` are the numbers of the units, `failed` of those that are left out
+    since they failed in this run or the round before, `unsafe` of those whose text pgbench would
+    read as its own.
+    """
+
+    clients: int
+    calls_per_second: float | None
+    drawn: tuple[int, ...]
+    failed: tuple[int, ...] = ()
+    unsafe: tuple[int, ...] = ()
+    problem: WholeProblem | Literal[""] = ""
+    message: str = ""
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """As it was stored."""
+        numbers = {name: tuple(stored[name]) for name in ("drawn", "failed", "unsafe")}
+        return cls(**{**stored, **numbers})
+
+
 @dataclass(frozen=True)
 class Found:
-    """All of a run, by the version that it measured."""
+    """All of a run, by the version that it measured; `whole` where it was asked for."""
 
     version: str
     units: tuple[FoundUnit, ...]
+    whole: FoundWhole | None = None
+
+    @property
+    def failed(self) -> frozenset[int]:
+        """The units that a further run leaves out of the load as a whole."""
+        known = self.whole.failed if self.whole else ()
+        own = {unit.number for unit in self.units if unit.milliseconds is None}
+        return frozenset(known) | own
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
@@ -37,7 +73,11 @@ class Found:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """As `to_json` gave it."""
-        return cls(stored["version"], tuple(_unit_of(unit) for unit in stored["units"]))
+        units = tuple(_unit_of(unit) for unit in stored["units"])
+        whole = stored.get("whole")
+        return cls(
+            stored["version"], units, FoundWhole.from_json(whole) if whole else None
+        )
 
 
 def _unit_of(stored: Mapping[str, Any]) -> FoundUnit:

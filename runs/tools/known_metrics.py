@@ -83,6 +83,9 @@ LOAD_STATEMENTS = _metric(
     "load_statements", _("Statements timed"), "queries", "neutral"
 )
 LOAD_FAILED = _metric("load_failed", _("Statements that failed"), "queries", "lower")
+LOAD_RATE = _metric(
+    "load_rate", _("Calls a second, several clients"), "queries/s", "higher"
+)
 
 # pgbench
 SKIPPED = _metric(

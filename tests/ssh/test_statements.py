@@ -136,3 +136,81 @@ def test_the_tables_of_pgbench_can_be_the_data(direct, of_load):
     plan, given = of_load(text, LoadData("pgbench", scale=1))
     findings, _director = executed(direct, plan, given)
     assert findings.measurements["load_statements"] == 1
+
+
+MIXED = """
+SELECT abalance FROM pgbench_accounts WHERE aid = 7;
+BEGIN; UPDATE pgbench_branches SET bbalance = 5 WHERE bid = 1;
+SELECT bbalance FROM pgbench_branches WHERE bid = 1; COMMIT;
+INSERT INTO pgbench_branches (bid, filler) VALUES (999, 'taken back');
+SELECT count(*) FROM pgbench_branches WHERE filler = ':scale';
+SELECT count(*) FROM pgbench_branches WHERE filler ~ '\\shell touch /tmp/never';
+SELECT 1 / (bid - 1) FROM pgbench_branches;
+SELECT tbalance FROM pgbench_tellers WHERE tid = 1;
+"""
+
+
+@pytest.fixture
+def found_whole(direct, of_load):
+    """What a run finds of the whole, by two clients, and the rows that it leaves."""
+
+    def measure(text, failed=(), **changed):
+        plan, given = of_load(text, LoadData("pgbench", scale=1))
+        given = replace(given, failed=frozenset(failed))
+        parameters = {**plan.parameters, "whole_clients": 2}
+        director = direct(replace(plan, parameters=parameters, **changed))
+        director.bench.load = given
+        findings = execute(director)
+        files = {artifact.name: artifact.content for artifact in findings.artifacts}
+        found = Found.from_json(content.opened(given.key, files[content.ARTIFACT]))
+        numbers = {unit.text: unit.number for unit in given.units}
+        return found.whole, numbers, findings, director
+
+    return measure
+
+
+def test_the_load_as_a_whole_is_drawn_by_several_clients(found_whole, base_dir):
+    """A branch that was not taken back could not be inserted again: pgbench would end."""
+    whole, numbers, findings, director = found_whole(MIXED)
+    assert whole.problem == "", whole.message
+    assert whole.calls_per_second > 10
+    assert findings.measurements["load_rate"] == whole.calls_per_second
+    assert whole.failed == (numbers["select ? / ( bid - ? ) from pgbench_branches"],)
+    # What pgbench would read as its own; the commands of others never reach a shell.
+    assert {text for text, number in numbers.items() if number in whole.unsafe} == {
+        "select count ( * ) from pgbench_branches where filler = ?",
+        "select count ( * ) from pgbench_branches where filler ~ ?",
+    }
+    assert len(whole.drawn) == 4
+    told = repr(director.reporter.__dict__)
+    assert "taken back" not in told
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_what_failed_on_another_version_is_left_out_here_too(found_whole):
+    text = "SELECT tbalance FROM pgbench_tellers WHERE tid = 1; SELECT 2;"
+    whole, _numbers, _findings, _director = found_whole(text, failed=[1])
+    assert whole.failed == (1,)
+    assert whole.drawn == (2,)
+    whole, _numbers, findings, _director = found_whole(text, failed=[1, 2])
+    assert (whole.problem, whole.calls_per_second) == ("nothing_left", None)
+    assert "whole_not_measured" in {note.code for note in findings.notes}
+
+
+def test_an_old_pgbench_measures_no_whole_and_the_run_says_so(found_whole):
+    whole, _numbers, _findings, _director = found_whole(
+        "SELECT 1;", client_version_num=100023
+    )
+    assert whole.problem == "old_client"
+
+
+def test_more_statements_than_pgbench_has_scripts_are_all_drawn(found_whole):
+    many = 150
+    columns = [
+        f"SELECT {', '.join(['tid'] * (n + 1))} FROM pgbench_tellers;"
+        for n in range(many)
+    ]
+    whole, _numbers, _findings, _director = found_whole("\n".join(columns))
+    assert whole.problem == "", whole.message
+    assert len(whole.drawn) == many
+    assert whole.calls_per_second > 10

@@ -3,16 +3,17 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from runs.analysis import statements
+from runs.analysis import slices, statements
 from runs.analysis.statements import Judged, Typical, Whole
 from runs.shared import formats
-from runs.statements.found import Found, FoundUnit
+from runs.statements.found import Found, FoundUnit, FoundWhole, WholeProblem
 from runs.statements.load import LeftOut, Unit
 from runs.statements.plan_shape import PlanDifference, PlanShape, difference
 
@@ -171,9 +172,79 @@ def _listed(titles: Sequence[str]) -> str:
     return _("%(text)s and more") % {"text": text} if len(titles) > most else text
 
 
+# Why the whole was not measured by several clients in a run (`runs.statements.found`).
+_WHOLE_PROBLEMS: Mapping[WholeProblem, Any] = {
+    "old_client": gettext_lazy("the server has no pgbench of 11 or later"),
+    "nothing_left": gettext_lazy("none of its statements can be drawn"),
+    "ended": gettext_lazy("pgbench ended early"),
+}
+# From here on a factor says more than percent.
+_FACTOR = 2.0
+
+
+@dataclass(frozen=True)
+class WholeAnswer:
+    """The load as a whole at its calls, in time: head by base.
+
+    By `clients` at once, or, with 0, as the sum of the statements one after the other. `rounds` are
+    those that say it.
+    """
+
+    judged: Whole
+    clients: int
+    rounds: int
+
+    @property
+    def word(self) -> Word:
+        """The code of the answer."""
+        return self.judged.word
+
+    @property
+    def sentence(self) -> str:
+        """Who did it, and the answer with its interval."""
+        values = {"clients": self.clients, "answer": self._answer}
+        if not self.clients:
+            return (
+                _("the load as a whole, one statement at a time: %(answer)s") % values
+            )
+        return (
+            ngettext(
+                "the load as a whole, %(clients)d client: %(answer)s",
+                "the load as a whole, %(clients)d clients: %(answer)s",
+                self.clients,
+            )
+            % values
+        )
+
+    @property
+    def _answer(self) -> str:
+        """Of speed: the inverse of time."""
+        speed = 1 / self.judged.ratio
+        ends = (1 / self.judged.high, 1 / self.judged.low)
+        if 1 / _FACTOR < speed < _FACTOR:
+            low, high = (formats.change(end) for end in ends)
+        else:
+            low, high = (formats.factor(end) for end in ends)
+        values = {"low": low, "high": high, "percent": formats.percent(abs(speed - 1))}
+        if self.word == "same":
+            return _("the same (%(low)s to %(high)s)") % values
+        if self.word == "undecided":
+            return _("undecided (%(low)s to %(high)s)") % values
+        if not 1 / _FACTOR < speed < _FACTOR:
+            values["factor"] = formats.factor(speed)
+            return _("%(factor)s times as fast (%(low)s to %(high)s)") % values
+        if self.word == "faster":
+            return _("%(percent)s faster (%(low)s to %(high)s)") % values
+        return _("%(percent)s slower (%(low)s to %(high)s)") % values
+
+
 @dataclass(frozen=True)
 class LoadAnswer:
-    """A load on `head` against `base`. `versions` are all that were measured."""
+    """A load on `head` against `base`. `versions` are all that were measured.
+
+    `whole_notes` say what the load as a whole leaves out, and why it was not measured.
+    `disturbed` of `all_rounds` have a run that is invalid; `rounds` are those that count.
+    """
 
     name: str
     base: str
@@ -181,10 +252,11 @@ class LoadAnswer:
     versions: tuple[str, ...]
     rounds: int
     rows: tuple[Row, ...]
-    whole: Whole | None
+    whole: WholeAnswer | None
     left_out: tuple[LeftOut, ...]
-    runs: int = 0
-    invalid_runs: int = 0
+    whole_notes: tuple[str, ...] = ()
+    all_rounds: int = 0
+    disturbed: int = 0
     typical: Typical | None = None
 
     def count(self, word: Word) -> int:
@@ -234,14 +306,7 @@ class LoadAnswer:
         """What the sentence says of the load as a whole."""
         if self.whole is None:
             return _("of the load as a whole nothing is known")
-        values = {"percent": formats.percent(abs(self.whole.ratio - 1))}
-        if self.whole.word == "same":
-            return _("the load as a whole takes the same time")
-        if self.whole.word == "undecided":
-            return _("whether the load as a whole is faster is not decided")
-        if self.whole.word == "faster":
-            return _("the load as a whole takes %(percent)s less time") % values
-        return _("the load as a whole takes %(percent)s more time") % values
+        return self.whole.sentence
 
     @property
     def family(self) -> str:
@@ -283,22 +348,33 @@ class LoadAnswer:
 
     @property
     def caution(self) -> str:
-        """What certificates say of the runs; empty where they say nothing.
-
-        Each round has every version in a random order, so what others take of the machine widens
-        the intervals, and favours no version.
-        """
-        if not self.invalid_runs:
+        """What is done with rounds in which a run is invalid; empty where none is."""
+        values = {"number": self.disturbed, "all": self.all_rounds}
+        if not self.disturbed:
             return ""
-        return ngettext(
-            "%(invalid)d of %(runs)d run is invalid by its certificate, as when others use the "
-            "machine. It counts: versions have a random order in each round, so intervals are "
-            "wider, and favour none.",
-            "%(invalid)d of %(runs)d runs are invalid by their certificates, as when others use "
-            "the machine. They count: versions have a random order in each round, so intervals "
-            "are wider, and favour none.",
-            self.runs,
-        ) % {"invalid": self.invalid_runs, "runs": self.runs}
+        if self.rounds < self.all_rounds:
+            return (
+                ngettext(
+                    "%(number)d of %(all)d rounds is left out: a run of it is invalid by its "
+                    "certificate, as when others use the machine.",
+                    "%(number)d of %(all)d rounds are left out: a run of each is invalid by its "
+                    "certificate, as when others use the machine.",
+                    self.disturbed,
+                )
+                % values
+            )
+        return (
+            ngettext(
+                "In %(number)d of %(all)d rounds a run is invalid by its certificate, as when "
+                "others use the machine. It counts, since too few others are left: versions have "
+                "a random order in each, so intervals are wider, and favour none.",
+                "In %(number)d of %(all)d rounds a run is invalid by its certificate, as when "
+                "others use the machine. They count, since too few others are left: versions have "
+                "a random order in each, so intervals are wider, and favour none.",
+                self.disturbed,
+            )
+            % values
+        )
 
     @property
     def _ends(self) -> dict[str, str]:
@@ -314,6 +390,11 @@ class Measured:
     found: Found
     is_invalid: bool = False
 
+    @cached_property
+    def units(self) -> dict[int, FoundUnit]:
+        """What was found of each statement, by its number."""
+        return {unit.number: unit for unit in self.found.units}
+
 
 def answer(
     name: str,
@@ -328,10 +409,9 @@ def answer(
 
     None while there are no two versions that were measured in one round.
     """
-    by_version: dict[str, dict[int, dict[int, FoundUnit]]] = {}
+    by_version: dict[str, dict[int, Measured]] = {}
     for one in measured:
-        found_units = {unit.number: unit for unit in one.found.units}
-        by_version.setdefault(one.version, {})[one.round] = found_units
+        by_version.setdefault(one.version, {})[one.round] = one
     versions = sorted(by_version, key=_place)
     if len(versions) < 2:
         return None
@@ -340,6 +420,7 @@ def answer(
     pairs = _Pairs(by_version[base], by_version[head])
     ratios = pairs.ratios(units)
     judged = statements.judge(ratios)
+    whole = _whole(pairs, units)
     return LoadAnswer(
         name=name,
         base=base,
@@ -347,10 +428,11 @@ def answer(
         versions=tuple(versions),
         rounds=len(pairs.rounds),
         rows=tuple(_ordered(_rows(units, pairs, judged))),
-        whole=statements.whole(pairs.whole_ratios(units)),
+        whole=whole,
         left_out=tuple(left_out),
-        runs=len(measured),
-        invalid_runs=sum(one.is_invalid for one in measured),
+        whole_notes=tuple(_whole_notes(pairs, (base, head), whole)),
+        all_rounds=len(pairs.all_rounds),
+        disturbed=len(pairs.disturbed),
         typical=statements.typical(ratios),
     )
 
@@ -360,16 +442,30 @@ def _place(version: str) -> tuple[int, ...]:
 
 
 class _Pairs:
-    """What both versions have of each round."""
+    """What both versions have of each round.
+
+    A round in which a run of them is invalid is left out, as elsewhere (`slices.counting`).
+    """
 
     def __init__(
-        self,
-        base: Mapping[int, Mapping[int, FoundUnit]],
-        head: Mapping[int, Mapping[int, FoundUnit]],
+        self, base: Mapping[int, Measured], head: Mapping[int, Measured]
     ) -> None:
-        self.base = base
-        self.head = head
-        self.rounds = sorted(base.keys() & head.keys())
+        self.runs = (base, head)
+        self.base = {number: run.units for number, run in base.items()}
+        self.head = {number: run.units for number, run in head.items()}
+        self.all_rounds = sorted(base.keys() & head.keys())
+        self.disturbed = [
+            number
+            for number in self.all_rounds
+            if base[number].is_invalid or head[number].is_invalid
+        ]
+        self.rounds = slices.counting(
+            self.all_rounds, self.disturbed, statements.LEAST_ROUNDS
+        )
+
+    def wholes(self, run_of: Mapping[int, Measured]) -> list[FoundWhole | None]:
+        """What a version has of the load as a whole, by round."""
+        return [run_of[number].found.whole for number in self.rounds]
 
     def ratios(self, units: Iterable[Unit]) -> dict[int, list[float]]:
         """By statement, the log of head by base of each round."""
@@ -431,6 +527,73 @@ class _Pairs:
         """The plan of the last round."""
         found = side[self.rounds[-1]].get(number) if self.rounds else None
         return found.shapes if found else ()
+
+
+def _whole(pairs: _Pairs, units: Sequence[Unit]) -> WholeAnswer | None:
+    """By several clients where enough rounds have it, with the same statements on both."""
+    ratios = []
+    clients = 0
+    for base, head in zip(*map(pairs.wholes, pairs.runs), strict=True):
+        if base is None or head is None or base.drawn != head.drawn:
+            continue
+        if base.calls_per_second and head.calls_per_second:
+            clients = base.clients
+            ratios.append(math.log(base.calls_per_second / head.calls_per_second))
+    if (judged := statements.whole(ratios)) is not None:
+        return WholeAnswer(judged, clients, len(ratios))
+    ratios = pairs.whole_ratios(units)
+    judged = statements.whole(ratios)
+    return WholeAnswer(judged, 0, len(ratios)) if judged else None
+
+
+def _whole_notes(
+    pairs: _Pairs, versions: Sequence[str], whole: WholeAnswer | None
+) -> Iterator[str]:
+    """What of the load as a whole cannot be run by several clients, and why."""
+    wholes = [pairs.wholes(run_of) for run_of in pairs.runs]
+    for version, found in zip(versions, wholes, strict=True):
+        problems = [one for one in found if one is not None and one.problem]
+        if problems:
+            yield _problem(version, problems[-1])
+    known = [one for one in wholes[-1] if one is not None]
+    if known:
+        yield from _left_out_of_whole(known[-1])
+    if whole is not None and whole.clients and whole.rounds < len(pairs.rounds):
+        yield _(
+            "The load as a whole is of %(rounds)d rounds: in the others it was not measured, or "
+            "not with the same statements."
+        ) % {"rounds": whole.rounds}
+
+
+def _problem(version: str, found: FoundWhole) -> str:
+    why = str(_WHOLE_PROBLEMS[found.problem]) if found.problem else ""
+    if found.message:
+        why = f"{why} ({found.message})"
+    text = ngettext(
+        "By %(clients)d client it was not measured on %(version)s in every round: %(why)s.",
+        "By %(clients)d clients it was not measured on %(version)s in every round: %(why)s.",
+        found.clients,
+    )
+    return text % {"clients": found.clients, "version": version, "why": why}
+
+
+def _left_out_of_whole(found: FoundWhole) -> Iterator[str]:
+    if failed := len(found.failed):
+        yield ngettext(
+            "%(number)d statement is left out of the load as a whole on all versions, since it "
+            "fails on one.",
+            "%(number)d statements are left out of the load as a whole on all versions, since they "
+            "fail on one.",
+            failed,
+        ) % {"number": failed}
+    if unsafe := len(found.unsafe):
+        yield ngettext(
+            "%(number)d statement is left out of the load as a whole, since pgbench would read a "
+            "part of it as its own: a backslash, or :scale.",
+            "%(number)d statements are left out of the load as a whole, since pgbench would read a "
+            "part of them as its own: a backslash, or :scale.",
+            unsafe,
+        ) % {"number": unsafe}
 
 
 def _rows(

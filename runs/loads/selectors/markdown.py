@@ -16,8 +16,9 @@ def markdown(answer: LoadAnswer) -> str:
         answer.family,
         "",
     ]
-    if answer.caution:
-        lines += [answer.caution, ""]
+    notes = [*answer.whole_notes, *filter(None, [answer.caution])]
+    for note in notes:
+        lines += [_cell(note), ""]
     lines += [
         "| {} | {} | {} | {} | {} |".format(
             _("Statement"),

@@ -184,12 +184,16 @@ def remove_expired() -> int:
 
 @dataclass(frozen=True)
 class Asked:
-    """On what a load is measured: installations of one server, how often, and for how long."""
+    """On what a load is measured: installations of one server, how often, and for how long.
+
+    `clients` are those of the load as a whole; with 0 it is not measured.
+    """
 
     server: Server
     installations: Sequence[Installation]
     rounds: int
     seconds: int
+    clients: int
     statement_timeout: int
     disk_mb: int
 
@@ -214,6 +218,7 @@ def queue(*, load: Load, asked: Asked, by: User | None) -> Campaign:
         parameters={
             "duration": asked.seconds,
             "passes": 3,
+            statements.CLIENTS: asked.clients,
             "statement_timeout": asked.statement_timeout,
             "disk_mb": asked.disk_mb,
         },

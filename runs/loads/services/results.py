@@ -53,7 +53,7 @@ def answer(
 
 
 def _measured(key: str, campaign: Campaign) -> list[Measured]:
-    # An invalid run is withdrawn by itself; it counts here, and the answer says so (`caution`).
+    # An invalid run is withdrawn by itself: whether its round counts is for the answer to say.
     counts = Q(run__state=Run.State.FINISHED)
     counts |= Q(run__state=Run.State.WITHDRAWN, run__validity=Run.Validity.INVALID)
     files = Artifact.objects.filter(

@@ -11,6 +11,7 @@ from runs.access.selectors.permission_table import Right
 from runs.loads.services import loads
 from runs.loads.services.loads import Asked, Brought
 from runs.models import Installation, Server
+from runs.scenarios import statements
 from runs.shared import pages
 from runs.tools import packed_files
 
@@ -195,7 +196,19 @@ class MeasureForm(forms.Form):
         initial=30,
         min_value=1,
         max_value=86_400,
-        help_text=_("All statements are executed again and again for so long."),
+        help_text=_(
+            "All statements are executed again and again for so long, then the load as a whole for "
+            "as long."
+        ),
+    )
+    clients = forms.IntegerField(
+        label=_("Clients of the load as a whole"),
+        initial=8,
+        min_value=0,
+        max_value=statements.MOST_CLIENTS,
+        help_text=_(
+            "Its statements at their calls, by so many clients at once; 0: not measured."
+        ),
     )
     statement_timeout = forms.IntegerField(
         label=_("Statement timeout"), initial=20, min_value=1, max_value=3600

@@ -1,5 +1,6 @@
 """Somebody's own load, statement by statement: its data, passes over them, and their plans."""
 
 from runs.scenarios.statements.scenario import FACTOR, SCENARIO
+from runs.scenarios.statements.whole import CLIENTS, MOST_CLIENTS
 
-__all__ = ("FACTOR", "SCENARIO")
+__all__ = ("CLIENTS", "FACTOR", "MOST_CLIENTS", "SCENARIO")

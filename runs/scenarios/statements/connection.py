@@ -1,5 +1,7 @@
 """How psql and pg_restore reach the run's server: as an ordinary role, in bounded memory."""
 
+from collections.abc import Sequence
+
 from runs.execution.bench import Bench
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 
@@ -19,14 +21,10 @@ def client(bench: Bench, path: str) -> tuple[str, ...]:
     psql = [ROLE if word == SUPERUSER else word for word in bench.cluster.psql()]
     user, database, file = (psql.index(option) + 1 for option in ("-U", "-d", "-f"))
     psql[user], psql[database], psql[file] = ROLE, DATABASE, path
-    limited = f'ulimit -v {CLIENT_KILOBYTES} 2>/dev/null; exec "$@"'
-    return (
-        "sh",
-        "-c",
-        limited,
-        "limited",
-        "env",
-        "LC_ALL=C",
-        "PGCLIENTENCODING=UTF8",
-        *psql,
-    )
+    return limited(("PGCLIENTENCODING=UTF8", *psql))
+
+
+def limited(words: Sequence[str]) -> tuple[str, ...]:
+    """A command in memory that has a limit; it may begin with variables of its environment."""
+    script = f'ulimit -v {CLIENT_KILOBYTES} 2>/dev/null; exec "$@"'
+    return ("sh", "-c", script, "limited", "env", "LC_ALL=C", *words)

@@ -34,6 +34,7 @@ from runs.scenarios.statements.passes import (
     send_statements,
 )
 from runs.scenarios.statements.plans import explain, shapes
+from runs.scenarios.statements.whole import CLIENTS, MOST_CLIENTS, measure_whole
 from runs.statements import content
 from runs.statements.content import LoadContent
 from runs.statements.found import Found, FoundUnit
@@ -68,9 +69,8 @@ class Statements:
         await send_statements(bench, load)
         calls = await execute_passes(bench, load)
         units = [_found(unit, calls) for unit in load.units]
-        plans = await explain(
-            bench, [unit.number for unit in units if unit.code == FINE]
-        )
+        fine = [unit.number for unit in units if unit.code == FINE]
+        plans = await explain(bench, fine)
         found = Found(
             version=str(bench.levels["version"]),
             units=tuple(
@@ -84,22 +84,25 @@ class Statements:
                 )
                 for unit in units
             ),
+            whole=await measure_whole(bench, load, fine),
         )
         kept = content.sealed(load.key, found.to_json())
         bench.findings.artifacts.append(
             ArtifactData(content.ARTIFACT, kept, content.MEDIA_TYPE)
         )
         _report(bench, load, units)
+        if found.whole is not None and found.whole.calls_per_second is not None:
+            bench.measured(known_metrics.LOAD_RATE, found.whole.calls_per_second)
 
     def sizes(self, parameters: Values) -> Sizes:
         """What the person who queues it says of the data."""
         return Sizes(disk_bytes=int(parameters.get("disk_mb", 1000)) * 1024 * 1024)
 
     def seconds(self, parameters: Values) -> tuple[float, float]:
-        """Loading by the size of the data, and the budget of the passes."""
-        return 5 + int(parameters.get("disk_mb", 1000)) / 50, 5 + int(
-            parameters["duration"]
-        ) * 1.3
+        """Loading by the size of the data, and the budget of the passes and of the whole."""
+        budget = int(parameters["duration"])
+        whole = budget if parameters.get(CLIENTS) else 0
+        return 5 + int(parameters.get("disk_mb", 1000)) / 50, 5 + budget * 1.3 + whole
 
 
 def _load_of(bench: Bench) -> LoadContent:
@@ -187,7 +190,10 @@ SCENARIO = Scenario(
             default=30,
             minimum=1,
             maximum=86_400,
-            help=_("Seconds in which a run executes all statements again and again."),
+            help=_(
+                "Seconds in which a run executes all statements again and again; then the load "
+                "as a whole for as long."
+            ),
         ),
         Parameter(
             "passes",
@@ -196,6 +202,17 @@ SCENARIO = Scenario(
             default=3,
             minimum=1,
             maximum=MOST_PASSES,
+        ),
+        Parameter(
+            CLIENTS,
+            _("Clients of the load as a whole"),
+            "",
+            default=8,
+            minimum=0,
+            maximum=MOST_CLIENTS,
+            help=_(
+                "Its statements at their calls, by so many clients at once; 0: not measured."
+            ),
         ),
         Parameter(
             "statement_timeout",
@@ -224,6 +241,7 @@ SCENARIO = Scenario(
         known_metrics.LOAD_CALL,
         known_metrics.LOAD_STATEMENTS,
         known_metrics.LOAD_FAILED,
+        known_metrics.LOAD_RATE,
     ),
     writes=True,
     procedure=Statements(),

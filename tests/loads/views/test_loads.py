@@ -7,12 +7,14 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from runs.access.services import projects
+from runs.execution.plan import RunPlan
 from runs.execution.reporter import ArtifactData
 from runs.loads.services import loads, results
 from runs.loads.services.loads import Brought
 from runs.models import Campaign, Load, Membership, Project, Run
+from runs.queue.services import load_contents
 from runs.statements import content
-from runs.statements.found import Found, FoundUnit
+from runs.statements.found import Found, FoundUnit, FoundWhole
 from runs.statements.plan_shape import PlanShape, ShapeNode
 from runs.workloads.services import scenarios
 from tests import factories
@@ -156,6 +158,7 @@ def measured(client, load, server):
             "installations": installations,
             "rounds": "5",
             "seconds": "3",
+            "clients": "4",
             "statement_timeout": "5",
             "disk_mb": "10",
         },
@@ -183,7 +186,7 @@ def shape(*titles):
     return (PlanShape(nodes),)
 
 
-def find(load, run, times):
+def find(load, run, times, whole=None):
     """Let a run end with these times, by number of the statement."""
     version = run.cell.version
     units = [
@@ -193,7 +196,7 @@ def find(load, run, times):
         for number, (milliseconds, plan) in times.items()
     ]
     sealed = content.sealed(
-        results.key_of(load), Found(version, tuple(units)).to_json()
+        results.key_of(load), Found(version, tuple(units), whole).to_json()
     )
     factories.artifact(run, ArtifactData(content.ARTIFACT, sealed, content.MEDIA_TYPE))
     Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
@@ -245,21 +248,102 @@ def test_all_doors_print_the_same_answer(client, load, answered):
     assert told.rows[0].plan_sentences[0] in report
 
 
-def test_invalid_runs_count_and_the_answer_says_how_many(client, load, answered):
-    assert results.answer(load, answered).caution == ""
-    run = answered.runs.first()
-    Run.objects.filter(pk=run.pk).update(
+def invalidate(runs):
+    Run.objects.filter(pk__in=[run.pk for run in runs]).update(
         state=Run.State.WITHDRAWN, validity=Run.Validity.INVALID
     )
+
+
+def test_a_round_with_an_invalid_run_is_left_out_as_a_round(client, load, answered):
+    assert results.answer(load, answered).caution == ""
+    runs = list(answered.runs.filter(repeat__lte=2, cell__version="18.0"))
+    invalidate(runs)
     told = results.answer(load, answered)
-    assert told.rounds == 5
-    assert told.caution.startswith("1 of 10 runs are invalid")
+    assert (told.rounds, told.all_rounds, told.disturbed) == (3, 5, 2)
+    assert told.caution.startswith("2 of 5 rounds are left out")
     assert told.caution in body(
         client.get(f"/loads/{load.slug}/answers/{answered.slug}/")
     )
-    # What somebody has withdrawn is left out.
-    Run.objects.filter(pk=run.pk).update(validity=Run.Validity.VALID)
-    assert results.answer(load, answered).rounds == 4
+    # Where too few would be left all count, and the answer says so.
+    invalidate(answered.runs.filter(repeat=3, cell__version="13.22"))
+    told = results.answer(load, answered)
+    assert told.rounds == 5
+    assert told.caution.startswith("In 3 of 5 rounds a run is invalid")
+    # What somebody has withdrawn is left out in any case.
+    Run.objects.filter(pk=runs[0].pk).update(validity=Run.Validity.VALID)
+    assert results.answer(load, answered).all_rounds == 4
+
+
+@pytest.fixture
+def drawn(measured, load):
+    """By four clients 18 does a tenth more; the second statement failed in its first round."""
+    for run in measured.runs.select_related("cell"):
+        is_new = run.cell.version == "18.0"
+        is_first = run.repeat == 1
+        has_failed = is_new or not is_first
+        whole = FoundWhole(
+            clients=4,
+            calls_per_second=1100.0 + run.repeat if is_new else 1000.0,
+            drawn=(1, 3) if has_failed else (1, 2, 3),
+            failed=(2,) if has_failed else (),
+        )
+        plan = shape("Seq Scan")
+        times = {1: (10.0, plan), 2: (None if is_new else 5.0, plan), 3: (1.0, plan)}
+        find(load, run, times, whole)
+    return measured
+
+
+def test_the_load_as_a_whole_is_of_several_clients_and_one_sentence(
+    client, load, drawn
+):
+    told = results.answer(load, drawn)
+    assert told.whole.word == "faster"
+    assert told.whole.sentence.startswith(
+        "the load as a whole, 4 clients: 10.3 % faster (+"
+    )
+    assert told.whole.sentence in told.sentence
+    # The first round has other statements on both sides.
+    assert told.whole.rounds == 4
+    address = f"loads/{load.slug}/answers/{drawn.slug}/"
+    page = body(client.get(f"/{address}"))
+    report = body(client.get(f"/{address}report.md"))
+    found = client.get(f"/api/v1/{address}").json()
+    assert found["whole"]["sentence"] == told.whole.sentence
+    assert found["whole"]["clients"] == 4
+    assert found["whole"]["ratio"] == pytest.approx(1 / 1.1, rel=0.01)
+    for text in (told.sentence, *told.whole_notes):
+        assert text in page
+        assert text in report
+    assert "1 statement is left out of the load as a whole" in page
+    turned = results.answer(load, drawn, base="18.0", head="13.22")
+    assert turned.whole.word == "slower"
+    assert "slower (" in turned.whole.sentence
+
+
+def test_a_run_leaves_out_what_failed_anywhere_in_the_round_before(load, drawn):
+    first, second, third = (
+        load_contents.of_plan(RunPlan.from_json(run.plan))
+        for run in drawn.runs.filter(repeat__lte=3, cell__version="13.22").order_by(
+            "repeat"
+        )
+    )
+    assert (first.round, first.failed) == (1, frozenset())
+    assert second.failed == third.failed == {2}
+
+
+def test_without_several_clients_the_sum_is_said_and_why(client, load, measured):
+    for run in measured.runs.select_related("cell"):
+        whole = FoundWhole(
+            4, None, (1,), unsafe=(2,), problem="ended", message="deadlock detected"
+        )
+        find(load, run, {1: (10.0, ()), 2: (5.0, ())}, whole)
+    told = results.answer(load, measured)
+    assert told.whole.sentence.startswith(
+        "the load as a whole, one statement at a time"
+    )
+    page = body(client.get(f"/loads/{load.slug}/answers/{measured.slug}/"))
+    assert "pgbench ended early (deadlock detected)" in page
+    assert "a backslash, or :scale" in page
 
 
 def test_without_its_key_nothing_of_the_answer_can_be_read(client, load, answered):
