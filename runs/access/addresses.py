@@ -99,10 +99,10 @@ def declare_package_views(names: Iterable[str], rights: Mapping[str, Right]) -> 
 
 
 def _add(name: str, rules: Rules) -> None:
-    known = ADDRESSES.setdefault(name, rules)
-    if known != rules:
+    registered_rules = ADDRESSES.setdefault(name, rules)
+    if registered_rules != rules:
         raise ImproperlyConfigured(
-            f"The address {name} has two rules: {known} and {rules}."
+            f"The address {name} has two rules: {registered_rules} and {rules}."
         )
 
 

@@ -259,8 +259,10 @@ def _speed(evidence: Evidence) -> Iterator[Finding]:
     for machine, parts in evidence.speeds.items():
         slowest: dict[str, PartSpeed] = {}
         for part in filter(lambda part: part.is_slow, parts):
-            known = slowest.setdefault(_SLOW[part.part], part)
-            slowest[_SLOW[part.part]] = min(known, part, key=lambda one: one.share)
+            slowest_part = slowest.setdefault(_SLOW[part.part], part)
+            slowest[_SLOW[part.part]] = min(
+                slowest_part, part, key=lambda one: one.share
+            )
         for code, part in slowest.items():
             figures: dict[str, float | str] = {
                 "machine": machine,

@@ -98,8 +98,10 @@ def undisturbed(
     disturbed = []
     for name, slices in rounds.items():
         for run, _place in slices:
-            known = [share for share in run.foreign if share is not None]
-            usual.setdefault(id(run), statistics.median(known) if known else 0.0)
+            foreign_shares = [share for share in run.foreign if share is not None]
+            usual.setdefault(
+                id(run), statistics.median(foreign_shares) if foreign_shares else 0.0
+            )
         shares = ((_share(run, place), usual[id(run)]) for run, place in slices)
         if any(
             share is not None and abs(share - middle) > DISTURBED

@@ -101,8 +101,10 @@ def _trace(line: Line, axes: Axes, *, stacked: bool) -> dict[str, Any]:
 
 def _hide_values(trace: dict[str, Any]) -> dict[str, Any]:
     of_values = ("text", "texttemplate", "textposition")
-    kept = {name: member for name, member in trace.items() if name not in of_values}
-    return kept | ({"mode": "markers"} if "mode" in kept else {})
+    other_members = {
+        name: member for name, member in trace.items() if name not in of_values
+    }
+    return other_members | ({"mode": "markers"} if "mode" in other_members else {})
 
 
 def _values(points: Sequence[Point]) -> dict[str, Any]:

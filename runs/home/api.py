@@ -54,20 +54,20 @@ class SearchDoor(QueryDoor):
         results = []
         for group in groups:
             for row in group.rows:
-                shown = row_of(group, row)
-                url = request.build_absolute_uri(shown["href"])
+                group_row = row_of(group, row)
+                url = request.build_absolute_uri(group_row["href"])
                 results.append(
                     {
-                        **shown,
+                        **group_row,
                         "kind": group.kind,
-                        "note": str(shown["note"]),
+                        "note": str(group_row["note"]),
                         "url": url,
                     }
                 )
         is_near = any(group.is_near for group in groups)
-        found = {
+        search_results = {
             "is_near": is_near,
             "unmeasured": search.unmeasured_setting(words, to=reader(request)),
             "results": results,
         }
-        return Response(SearchSerializer(found).data)
+        return Response(SearchSerializer(search_results).data)

@@ -110,7 +110,7 @@ def read_tables(tables: Tables) -> Imported:
                 "There is no table tests with rows, or the dump is not plain (pg_dump -Fp)."
             )
         )
-    found = Imported()
+    imported = Imported()
     further = {
         name: group_by_key((_key(row), row) for row in tables.get(name, []))
         for name in TABLES[3:]
@@ -125,8 +125,8 @@ def read_tables(tables: Tables) -> Imported:
         },
     )
     for row in tables["tests"]:
-        _take(row, names, further, found)
-    return found
+        _take(row, names, further, imported)
+    return imported
 
 
 def _dumped(file: Path) -> Tables:

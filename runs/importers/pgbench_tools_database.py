@@ -16,7 +16,7 @@ def read(address: str) -> Imported:
 
 
 def _tables(address: str) -> Tables:
-    found: Tables = {}
+    tables: Tables = {}
     try:
         with psycopg.connect(address, client_encoding="utf8") as connection:
             connection.read_only = True
@@ -31,7 +31,7 @@ def _tables(address: str) -> Tables:
                             psycopg.sql.Identifier(table)
                         )
                     )
-                    found[table] = cursor.fetchall()
+                    tables[table] = cursor.fetchall()
     except psycopg.Error as error:
         raise NotTheirs(Marked("%(error)s"), error=str(error).strip()) from error
-    return found
+    return tables

@@ -113,14 +113,14 @@ def _entries(root: Element) -> Iterator[tuple[str, _Entry]]:
     counts = Counter(names)
     alike = marked(names) | {name for name, count in counts.items() if count > 1}
     for place, (name, result) in enumerate(zip(names, results, strict=True)):
-        own = (
+        entry_name = (
             f"{name} {_text(result, 'Identifier')} {place}"
             if counts[name] > 1
             else name
         )
         direction = _DIRECTIONS.get(_text(result, "Proportion"))
         metric = row.named(
-            own, _text(result, "Scale"), direction, is_marked=name in alike
+            entry_name, _text(result, "Scale"), direction, is_marked=name in alike
         )
         for entry in result.findall("Data/Entry"):
             yield (

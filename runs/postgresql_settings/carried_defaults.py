@@ -37,10 +37,10 @@ def _carry_minimum(of: str, limit: str) -> Callable[[Effective, Effective], str 
     """The number of the given setting, where the target's default of the limit is lower."""
 
     def value(older: Effective, newer: Effective) -> str | None:
-        wanted, most = older.number(of), newer.number(limit)
-        if wanted is None or most is None or wanted <= most:
+        default_and_limit, most = older.number(of), newer.number(limit)
+        if default_and_limit is None or most is None or default_and_limit <= most:
             return None
-        return str(int(wanted))
+        return str(int(default_and_limit))
 
     return value
 

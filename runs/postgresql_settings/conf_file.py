@@ -181,8 +181,8 @@ def read(text: str) -> ConfFile:
     )
     if len(text) > MOST_CHARACTERS:
         return _read_lines(text, mark)
-    if (found := forms.read(plain(text))) is not None:
-        form, reading = found
+    if (form_reading := forms.read(plain(text))) is not None:
+        form, reading = form_reading
         entries = _listed(reading.settings)
         return ConfFile(
             {entry.name: entry.value for entry in entries},

@@ -103,17 +103,17 @@ def quoted(value: str) -> str:
 
 
 def _chapter(name: str, major: str) -> str:
-    found = setting(name, major)
-    return found.category if found is not None else ""
+    facts = setting(name, major)
+    return facts.category if facts is not None else ""
 
 
 def _written(name: str, value: str, major: str) -> str:
     """Numbers and words as they are, everything else in quotes."""
-    found = setting(name, major)
-    if found is None or found.kind == "string" or not is_bare(value):
+    facts = setting(name, major)
+    if facts is None or facts.kind == "string" or not is_bare(value):
         return quoted(value)
     try:
-        values.parse(value, found)
+        values.parse(value, facts)
     except values.BadValue:
         return quoted(value)
     return value

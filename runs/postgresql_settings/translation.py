@@ -104,9 +104,11 @@ def _carry_defaults(
     carried = list(carried_defaults.carried(written, source, there, target))
     if not carried:
         return translated
-    given = Effective(written, source).given
+    given_settings = Effective(written, source).given
     changes = [
-        Change(rule.because, given[rule.because], rule.name, value, rule.reason)
+        Change(
+            rule.because, given_settings[rule.because], rule.name, value, rule.reason
+        )
         for rule, value in carried
     ]
     names = {rule.name for rule, _value in carried}

@@ -112,13 +112,17 @@ def findings(plan: Plan) -> list[Finding]:
 
 def parts(plan: Plan) -> list[Spent]:
     """JIT, triggers and planning, as far as they are printed."""
-    whole = plan.whole_ms
+    whole_ms = plan.whole_ms
     times = (
         (Part.PLANNING, plan.planning_ms),
         (Part.JIT, plan.jit_ms),
         (Part.TRIGGERS, plan.triggers_ms),
     )
-    return [Spent(part, ms, min(1.0, ms / whole)) for part, ms in times if ms and whole]
+    return [
+        Spent(part, ms, min(1.0, ms / whole_ms))
+        for part, ms in times
+        if ms and whole_ms
+    ]
 
 
 def compared(left: Plan, right: Plan) -> Compared | None:
@@ -177,11 +181,11 @@ def _family(node: Node) -> str:
 
 
 def _spent(plan: Plan) -> Iterator[Spent]:
-    whole = plan.whole_ms
-    if not whole:
+    whole_ms = plan.whole_ms
+    if not whole_ms:
         return
     of_nodes = [
-        Spent(Part.NODE, node.own_ms, min(1.0, node.own_ms / whole), node)
+        Spent(Part.NODE, node.own_ms, min(1.0, node.own_ms / whole_ms), node)
         for node in plan.nodes()
         if node.own_ms
     ]
@@ -236,7 +240,7 @@ def _spilled(plan: Plan) -> Iterator[Spilled]:
         batches = _BATCHES.search(node.detail("Batches") or "")
         in_buckets = re.search(r"Batches: (\d+)", node.detail("Buckets"))
         count = max(
-            (int(found[1]) for found in (batches, in_buckets) if found), default=1
+            (int(number[1]) for number in (batches, in_buckets) if number), default=1
         )
         if kilobytes or count > 1:
             yield Spilled(node, kilobytes)

@@ -35,12 +35,12 @@ def _answered(
     read: readers.Read, refusals: tuple[type[Exception], ...], request: bytes
 ) -> bytes:
     try:
-        found = values.to_json(answer(read, refusals, json.loads(request)))
+        reply = values.to_json(answer(read, refusals, json.loads(request)))
     except MemoryError:
-        found = b'{"limit": "memory"}'
+        reply = b'{"limit": "memory"}'
     except RecursionError:
-        found = b'{"limit": "depth"}'
-    return found if len(found) <= limits.ANSWER_BYTES else b'{"limit": "answer"}'
+        reply = b'{"limit": "depth"}'
+    return reply if len(reply) <= limits.ANSWER_BYTES else b'{"limit": "answer"}'
 
 
 def _received(count: int) -> bytes:
@@ -71,5 +71,5 @@ def main(kind: str, *packages: str) -> None:
     limits.keep_within(os.curdir, packages, reader.limits)
     while True:
         (length,) = LENGTH.unpack(_received(LENGTH.size))
-        found = _answered(read, reader.refusals, _received(length))
-        _send(LENGTH.pack(len(found)) + found)
+        reply = _answered(read, reader.refusals, _received(length))
+        _send(LENGTH.pack(len(reply)) + reply)

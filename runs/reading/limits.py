@@ -83,14 +83,14 @@ def keep_within(folder: str, packages: Iterable[str], limits: Limits) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (most, most))
-    own = os.path.realpath(folder) + os.sep
+    real_folder = os.path.realpath(folder) + os.sep
     readable = tuple(
         os.path.realpath(place) + os.sep for place in (_ENGINES, _LIBRARY, *packages)
     )
 
     def refuse(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
-            _check_file(arguments, own, readable)
+            _check_file(arguments, real_folder, readable)
         elif event.startswith(_FORBIDDEN) or event in _ALSO:
             raise PermissionError(
                 f"{event} is not allowed where foreign files are read."

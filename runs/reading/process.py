@@ -175,10 +175,10 @@ class _Process:
         return value
 
     def _check_deadline(self) -> None:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        seconds_left = self._deadline - time.monotonic()
+        if seconds_left <= 0:
             raise TimeoutError
-        self._socket.settimeout(left)
+        self._socket.settimeout(seconds_left)
 
     def _received(self, count: int) -> bytes:
         parts = []
@@ -237,9 +237,9 @@ def _too_slow(seconds: float) -> TooMuch:
 def _taken(content: bytes, reader: readers.Reader) -> tuple[str, Any]:
     """What came of a request. Nothing in it is believed but what has the expected form."""
     try:
-        found = json.loads(content)
-        (name,) = found
-        value = found[name]
+        reply = json.loads(content)
+        (name,) = reply
+        value = reply[name]
         if name == "answer":
             return name, values.decoder(reader.answer, None)(value)
         if name == "refusal":

@@ -51,5 +51,5 @@ KINDS = {
 
 def find(kind: str) -> Reader:
     """The reader of a kind. Raises KeyError."""
-    found: Reader = import_module(KINDS[kind]).READER
-    return found
+    reader: Reader = import_module(KINDS[kind]).READER
+    return reader

@@ -96,8 +96,10 @@ def _numeric(table: Table) -> list[bool]:
 
 def _is_numeric(cells: Sequence[Any]) -> bool:
     """Whether there are numbers, and nothing else."""
-    known = [cell for cell in cells if cell is not None]
-    return bool(known) and all(isinstance(cell, int | float) for cell in known)
+    filled_cells = [cell for cell in cells if cell is not None]
+    return bool(filled_cells) and all(
+        isinstance(cell, int | float) for cell in filled_cells
+    )
 
 
 def _one_line(text: str) -> str:

@@ -327,10 +327,10 @@ class Load:
     def argv_of_slice(self, ordinal: int) -> tuple[str, ...]:
         """The command of a slice of the load; each has random values of its own."""
         seed = self.options.random_seed
-        own = replace(
+        slice_options = replace(
             self.options, random_seed=None if seed is None else seed + ordinal
         )
-        load = replace(self, options=own)
+        load = replace(self, options=slice_options)
         return load._argv(self.bench.plan.slice_s, is_counted=False, progress_s=None)
 
     @property

@@ -146,9 +146,12 @@ def _note_generator(bench: Bench, slices: Sequence[Slice]) -> None:
     known_seconds = [seconds for seconds in used if seconds is not None]
     if len(known_seconds) < len(used):
         return
-    whole = sum(one_slice.step.seconds for one_slice in slices)
+    whole_seconds = sum(one_slice.step.seconds for one_slice in slices)
     saturation.note_share(
-        bench, "pgbench", sum(known_seconds) / whole, slices[0].result.threads or 0
+        bench,
+        "pgbench",
+        sum(known_seconds) / whole_seconds,
+        slices[0].result.threads or 0,
     )
 
 

@@ -132,8 +132,8 @@ class InstallationSerializer(serializers.Serializer[Installation]):
 
     def get_bindir(self, installation: Installation) -> str | None:
         """Null for strangers, as the server's page has it: the folders are the machine's own."""
-        known = self.context["request"].user.is_authenticated
-        return installation.bindir if known else None
+        is_signed_in = self.context["request"].user.is_authenticated
+        return installation.bindir if is_signed_in else None
 
 
 class ServerProblemSerializer(serializers.Serializer[Any]):

@@ -145,8 +145,10 @@ def latest(
     """What control made last for this key; `ask` it where that is not of `version`."""
     name = _name(key, LATEST, "")
     entry = _cached(lambda: cache.get(name)) or _NOTHING_KEPT
-    kept = _Kept(*entry)
-    latest_value = Latest(kept.value, kept.made_at, kept.version == version)
+    kept_entry = _Kept(*entry)
+    latest_value = Latest(
+        kept_entry.value, kept_entry.made_at, kept_entry.version == version
+    )
     if not latest_value.is_current and _cached(
         lambda: cache.add(f"{name}:asked", 1, ASKING_SECONDS)
     ):

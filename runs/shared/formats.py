@@ -165,18 +165,21 @@ def duration(value: float | timedelta | None) -> str:
     seconds = max(seconds, 0.0)
     if seconds < 10:
         return gettext("%(seconds)s s") % {"seconds": f"{seconds:.1f}"}
-    whole = round(seconds)
-    if whole < MINUTE:
-        return gettext("%(seconds)s s") % {"seconds": whole}
-    if whole < HOUR:
-        parts = {"minutes": whole // MINUTE, "seconds": whole % MINUTE}
+    whole_seconds = round(seconds)
+    if whole_seconds < MINUTE:
+        return gettext("%(seconds)s s") % {"seconds": whole_seconds}
+    if whole_seconds < HOUR:
+        parts = {"minutes": whole_seconds // MINUTE, "seconds": whole_seconds % MINUTE}
         if not parts["seconds"]:
             return gettext("%(minutes)s min") % parts
         return gettext("%(minutes)s min %(seconds)s s") % parts
-    if whole < DAY:
-        parts = {"hours": whole // HOUR, "minutes": whole % HOUR // MINUTE}
+    if whole_seconds < DAY:
+        parts = {
+            "hours": whole_seconds // HOUR,
+            "minutes": whole_seconds % HOUR // MINUTE,
+        }
         return gettext("%(hours)s h %(minutes)s min") % parts
-    parts = {"days": whole // DAY, "hours": whole % DAY // HOUR}
+    parts = {"days": whole_seconds // DAY, "hours": whole_seconds % DAY // HOUR}
     return (
         ngettext("%(days)s day %(hours)s h", "%(days)s days %(hours)s h", parts["days"])
         % parts
@@ -283,8 +286,12 @@ def term(name: str) -> str:
 
 def named(stored: Any) -> str:
     """The name of a stored object: its own Japanese one, else what the catalogue has for it."""
-    found = translate_field(stored, "name")
-    return translated(found) if found == stored.name else found
+    translated_name = translate_field(stored, "name")
+    return (
+        translated(translated_name)
+        if translated_name == stored.name
+        else translated_name
+    )
 
 
 def memory(profile: Any) -> str:
@@ -300,8 +307,8 @@ def place(number: str) -> str:
         }
     # Tables are counted by chapter (2.2); what has three numbers is a section (3.1.2-1: its first).
     if match := re.fullmatch(r"\A(\d+(?:\.\d+){2,})(?:-(\d+))?", number):
-        found = gettext("Section %(number)s") % {"number": match[1]}
-        return f"{found} ({match[2]})" if match[2] else found
+        place_text = gettext("Section %(number)s") % {"number": match[1]}
+        return f"{place_text} ({match[2]})" if match[2] else place_text
     if number[:1].isdigit():
         return gettext("Table %(number)s") % {"number": number}
     return number

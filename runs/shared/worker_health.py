@@ -42,10 +42,10 @@ def is_unfit() -> bool:
 def reasons() -> dict[str, str]:
     """Why workers take nothing now, by their host. Raises RedisError, OSError."""
     client = signs.redis_client()
-    now, found = signs.redis_time(client), {}
+    now, reason_of_host = signs.redis_time(client), {}
     rows = cast(dict[bytes, bytes], client.hgetall(KEY))
     for host, value in rows.items():
         at, _mark, reason = value.decode().partition("|")
         if at.isdecimal() and now - int(at) < PAUSE_SECONDS * 2:
-            found[host.decode()] = reason
-    return found
+            reason_of_host[host.decode()] = reason
+    return reason_of_host

@@ -76,7 +76,7 @@ def _is_foreign(adapter: Adapter, outcome: Reading | UnreadableOutput) -> bool:
 
 def _taken(adapter: Adapter, files: Files) -> Files:
     """The files that an adapter reads; a single text is taken as stdout or raw."""
-    names = {taken.name for taken in adapter.takes} | {"stdout", "raw"}
+    names = {file_kind.name for file_kind in adapter.takes} | {"stdout", "raw"}
     return {name: content for name, content in files.items() if name in names}
 
 

@@ -43,16 +43,16 @@ def topic_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
     """All evidence of a topic as ratios, as a picture."""
     if slug not in BY_SLUG:
         raise Http404
-    asked = BY_SLUG[slug]
-    keys = topics.keys(asked, to=request.user)
+    chosen_topic = BY_SLUG[slug]
+    keys = topics.keys(chosen_topic, to=request.user)
 
     def make() -> ChartFile | None:
-        answer = topics.answer(asked, to=request.user)
+        answer = topics.answer(chosen_topic, to=request.user)
         if answer.figure is None:
             return None
         return ChartFile(
             [framed.tile(answer.figure)],
-            title=translated(asked.question),
+            title=translated(chosen_topic.question),
             texts=list(filter(None, (answer.sentence, answer.detail, answer.basis))),
             data=chart_files.say_dates(answer.years),
             path=f"/topics/{slug}/",
@@ -67,12 +67,12 @@ def topic(request: HttpRequest, slug: str) -> HttpResponse:
     """The answer, the evidence, what contradicts, and what nobody has measured."""
     if slug not in BY_SLUG:
         raise Http404
-    asked = BY_SLUG[slug]
-    keys = topics.keys(asked, to=request.user)
+    chosen_topic = BY_SLUG[slug]
+    keys = topics.keys(chosen_topic, to=request.user)
 
     def make() -> SafeString:
         context = {
-            "answer": topics.answer(asked, to=request.user),
+            "answer": topics.answer(chosen_topic, to=request.user),
             "user": request.user,
         }
         return render_to_string("topics/detail.html#answer", context)
@@ -81,4 +81,4 @@ def topic(request: HttpRequest, slug: str) -> HttpResponse:
     html = caching.html(
         ("topic", slug, keys, *offers), caching.versions(keys).results, make
     )
-    return render(request, "topics/detail.html", {"shown": html, "topic": asked})
+    return render(request, "topics/detail.html", {"shown": html, "topic": chosen_topic})

@@ -130,8 +130,8 @@ def prove(
     after the last complete one wait. Of a campaign that has ended all values count, also those of
     rounds that lack some.
     """
-    given = [f"{GIVEN}{name}" for name in suspects if f"{GIVEN}{name}" in arms]
-    names = [A, B, AGAIN, *suspects, *([ALL] if ALL in arms else []), *given]
+    given_arms = [f"{GIVEN}{name}" for name in suspects if f"{GIVEN}{name}" in arms]
+    names = [A, B, AGAIN, *suspects, *([ALL] if ALL in arms else []), *given_arms]
     if not all(name in arms for name in names):
         return None
     complete = sorted(set.intersection(*(set(arms[name]) for name in names)))
@@ -151,7 +151,7 @@ def prove(
         ]
     )
     blocks = _Blocks(names, logs)
-    return blocks.proof(list(suspects), given, is_final=is_whole or has_ended)
+    return blocks.proof(list(suspects), given_arms, is_final=is_whole or has_ended)
 
 
 def lacking(arms: Arms, names: Sequence[str]) -> dict[str, int]:

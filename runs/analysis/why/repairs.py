@@ -135,14 +135,16 @@ def _single(text: str, *begins: str) -> str:
 
 def _index(change: Change) -> Iterator[str]:
     index = quoted(change.name)
-    wanted = change.wanted.removesuffix(" INVALID")
-    if wanted != change.wanted:
+    wanted_index = change.wanted.removesuffix(" INVALID")
+    if wanted_index != change.wanted:
         raise NotPlain(change.wanted)
-    if wanted == change.now.removesuffix(" INVALID"):
+    if wanted_index == change.now.removesuffix(" INVALID"):
         yield f"REINDEX INDEX {index};"
         return
     definition = (
-        _single(wanted, "CREATE INDEX ", "CREATE UNIQUE INDEX ") if wanted else ""
+        _single(wanted_index, "CREATE INDEX ", "CREATE UNIQUE INDEX ")
+        if wanted_index
+        else ""
     )
     if change.now.startswith("CREATE UNIQUE "):
         # An index of a constraint is dropped with it, and only so.

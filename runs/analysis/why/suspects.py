@@ -193,12 +193,14 @@ class Suspect:
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """From what `to_json` gave, also that of earlier versions, which lacks later fields."""
         names = {suspect_field.name for suspect_field in fields(cls)}
-        known = {name: value for name, value in kept.items() if name in names}
+        known_fields = {name: value for name, value in kept.items() if name in names}
         for name in _TUPLES:
-            known[name] = tuple(known.get(name, ()))
-        known["moved"] = tuple(Moved(**counter) for counter in known.get("moved", ()))
-        known["name"] = kept.get("title", kept["name"])
-        return cls(**known)
+            known_fields[name] = tuple(known_fields.get(name, ()))
+        known_fields["moved"] = tuple(
+            Moved(**counter) for counter in known_fields.get("moved", ())
+        )
+        known_fields["name"] = kept.get("title", kept["name"])
+        return cls(**known_fields)
 
 
 @dataclass(frozen=True)
@@ -451,8 +453,8 @@ def _read(account: Account, node: Mapping[str, Any], bound: float | None) -> Pla
 def _largest(reads: Sequence[PlanRead], others: Sequence[PlanRead]) -> PlanRead:
     """The one with the most rows of those that the others lack, else of all."""
     ways = {(other.relation, other.index) for other in others}
-    own = [read for read in reads if (read.relation, read.index) not in ways]
-    return max(own or reads, key=lambda read: read.rows, default=PlanRead())
+    own_reads = [read for read in reads if (read.relation, read.index) not in ways]
+    return max(own_reads or reads, key=lambda read: read.rows, default=PlanRead())
 
 
 def _settings(a: Side, b: Side) -> Iterator[Suspect]:
@@ -574,8 +576,8 @@ def _single(kind: str, name: str, a: Side, b: Side) -> Suspect:
     if _has_setup(a, b):
         back = repairs.Change(name, now=of_b, wanted=of_a, definitions=a.further)
         statements = repairs.statements(kind, back)
-        given = repairs.Change(name, now=of_a, wanted=of_b, definitions=b.further)
-        forth = repairs.statements(kind, given)
+        change = repairs.Change(name, now=of_a, wanted=of_b, definitions=b.further)
+        forth = repairs.statements(kind, change)
     bodies = (
         side.further.get(f"{kind}_definition", {}).get(name, "") for side in (a, b)
     )
@@ -858,5 +860,5 @@ def _reach(parts: Sequence[str], difference: Difference | None) -> float:
         return 1.0
     changes = {name: abs(change.value) for name, change in difference.by_part.items()}
     total = sum(changes.values())
-    known = sum(changes.get(name, 0.0) for name in parts)
-    return known / total if total else 1.0
+    change_of_parts = sum(changes.get(name, 0.0) for name in parts)
+    return change_of_parts / total if total else 1.0

@@ -102,9 +102,9 @@ class VersionDoor(QueryDoor):
         query = request.query_params
         theme = query.get("theme", version_line.READ)
         if theme not in version_answers.LOADS:
-            known = ", ".join(version_answers.LOADS)
+            load_names = ", ".join(version_answers.LOADS)
             message = _("There is no such line; known are: %(known)s.") % {
-                "known": known
+                "known": load_names
             }
             raise doors.refuse("theme", "invalid_choice", message)
         base, head = _major(query, "from"), _major(query, "to")
@@ -114,16 +114,16 @@ class VersionDoor(QueryDoor):
             )
         used = version_line.used(theme, to=reader(request))
         line = version_line.read(used, clients=_clients(query))
-        found = version_answers.answer(line, theme, base=base, head=head)
-        return Response(VersionAnswerSerializer(found).data)
+        version_answer = version_answers.answer(line, theme, base=base, head=head)
+        return Response(VersionAnswerSerializer(version_answer).data)
 
 
 def _major(query: Any, name: str) -> str:
     major = str(query.get(name, ""))
     if major and major not in version_line.MAJORS:
-        known = ", ".join(version_line.MAJORS)
+        major_names = ", ".join(version_line.MAJORS)
         message = _("There is no such version; known are: %(known)s.") % {
-            "known": known
+            "known": major_names
         }
         raise doors.refuse(name, "invalid_choice", message)
     return major

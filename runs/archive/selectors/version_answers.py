@@ -244,20 +244,24 @@ class Step:
         if self.printed:
             text = _("%(head)s against %(base)s: %(size)s by %(number)d printed tables")
             return text % (names | self.printed_words)
-        found = self.best.found
-        if self.state == "printed" and found.ratio:
-            values = names | {"size": printed_size([found.ratio], "higher")}
-            if 1 / TIMES < found.ratio < TIMES and found.ratio != 1:
+        inference = self.best.found
+        if self.state == "printed" and inference.ratio:
+            values = names | {"size": printed_size([inference.ratio], "higher")}
+            if 1 / TIMES < inference.ratio < TIMES and inference.ratio != 1:
                 return _("as printed, %(head)s is %(size)s than %(base)s") % values
             return _("as printed, %(head)s against %(base)s: %(size)s") % values
         if self.state == "undecided":
-            sized = size(found) or verdict_word(found)
+            sized = size(inference) or verdict_word(inference)
             text = _("whether %(head)s differs from %(base)s is not decided (%(size)s)")
             return text % (names | {"size": sized})
-        values = names | {"size": size(found)}
-        if found.verdict == "same":
+        values = names | {"size": size(inference)}
+        if inference.verdict == "same":
             return _("%(head)s and %(base)s are the same, %(size)s") % values
-        if found.low and found.high and 1 / TIMES < found.low <= found.high < TIMES:
+        if (
+            inference.low
+            and inference.high
+            and 1 / TIMES < inference.low <= inference.high < TIMES
+        ):
             return _("%(head)s is %(size)s than %(base)s") % values
         return _("%(head)s against %(base)s: %(size)s") % values
 
@@ -393,10 +397,10 @@ class VersionAnswer:
 
     def otherwise_than(self, base: str, head: str) -> str:
         """Why it is not about the versions that were asked for, if any; else empty."""
-        asked = (base, head)
-        if not any(asked) or asked == (self.base, self.head):
+        ends = (base, head)
+        if not any(ends) or ends == (self.base, self.head):
             return ""
-        if asked == (self.head, self.base):
+        if ends == (self.head, self.base):
             text = _(
                 "%(base)s is newer than %(head)s, so this is the way up, from %(head)s to "
                 "%(base)s: what it gains is lost on the way back."
@@ -501,9 +505,9 @@ class VersionAnswer:
                 self._way(), lambda step: step.state == "unknown"
             )
         ]
-        known = [steps for is_unknown, steps in runs_of_steps if not is_unknown]
-        gaps = len(runs_of_steps) - len(known)
-        if sum(map(len, known)) + gaps > MOST_PARTS:
+        known_runs = [steps for is_unknown, steps in runs_of_steps if not is_unknown]
+        gaps = len(runs_of_steps) - len(known_runs)
+        if sum(map(len, known_runs)) + gaps > MOST_PARTS:
             number = sum(step.state != "unknown" for step in self.steps)
             text = ngettext(
                 "%(known)d of %(number)d step is known",
@@ -528,13 +532,13 @@ class VersionAnswer:
             first, last = MAJORS.index(span.base), MAJORS.index(span.head)
             return last - first, last
 
-        known = [span for span in self.spans if span.state in WITH_FIGURE]
-        over_several = [span for span in known if length(span)[0] > 1]
+        measured_spans = [span for span in self.spans if span.state in WITH_FIGURE]
+        over_several = [span for span in measured_spans if length(span)[0] > 1]
         return [max(over_several, key=length).part] if over_several else []
 
     def _way(self) -> list[Step]:
         """From the one version to the other over the fewest unknown steps, by the fewest known."""
-        known = [
+        measured_steps = [
             step for step in (*self.spans, *self.jumps) if step.state in WITH_FIGURE
         ]
         ways: dict[str, tuple[int, list[Step]]] = {self.base: (0, [])}
@@ -545,7 +549,7 @@ class VersionAnswer:
             choices = [(cost + further, [*way, step])]
             choices += [
                 (ways[jump.base][0] + 1, [*ways[jump.base][1], jump])
-                for jump in known
+                for jump in measured_steps
                 if jump.head == step.head
             ]
             ways[step.head] = min(choices, key=lambda choice: choice[0])
@@ -578,14 +582,16 @@ def jumps(line: Line) -> tuple[Step, ...]:
     """What was measured over several versions at once, and no step from a version to the next."""
     neighbours = set(pairwise(MAJORS))
     ends_of = {pair.ends for pair in line.pairs if pair.ends not in neighbours}
-    known = {
+    known_ends = {
         ends
         for ends in ends_of
         if set(ends) <= set(MAJORS) and MAJORS.index(ends[0]) < MAJORS.index(ends[1])
     }
     return tuple(
         step(line, *ends)
-        for ends in sorted(known, key=lambda ends: [MAJORS.index(end) for end in ends])
+        for ends in sorted(
+            known_ends, key=lambda ends: [MAJORS.index(end) for end in ends]
+        )
     )
 
 
@@ -607,7 +613,11 @@ def answer(line: Line, theme: str, *, base: str = "", head: str = "") -> Version
         base, head = newest.base, MAJORS[-1]
     known_steps = (*every, *over_several)
     whole = next(
-        (known for known in known_steps if (known.base, known.head) == (base, head)),
+        (
+            known_step
+            for known_step in known_steps
+            if (known_step.base, known_step.head) == (base, head)
+        ),
         None,
     )
     whole = whole or step(line, base, head)
@@ -621,9 +631,9 @@ def spans(line: Line, base: str, head: str) -> tuple[Step, ...]:
     ends_of_machines = set()
     for pairs in _group_by_machine(line.pairs):
         measured = {end for pair in pairs for end in pair.ends}
-        known = [major for major in between if major in measured]
-        if len(known) > 1:
-            ends_of_machines.add((known[0], known[-1]))
+        measured_majors = [major for major in between if major in measured]
+        if len(measured_majors) > 1:
+            ends_of_machines.add((measured_majors[0], measured_majors[-1]))
     return tuple(step(line, *ends) for ends in sorted(ends_of_machines))
 
 
@@ -632,13 +642,15 @@ def _newest(known_steps: Sequence[Step]) -> Step:
     step of all.
     """
 
-    def place(known: Step) -> tuple[int, int]:
-        return MAJORS.index(known.head), MAJORS.index(known.base)
+    def place(step: Step) -> tuple[int, int]:
+        return MAJORS.index(step.head), MAJORS.index(step.base)
 
     for states in (WITH_FIGURE, ("undecided",)):
-        found = [known for known in known_steps if known.state in states]
-        if found:
-            return max(found, key=place)
+        steps_in_state = [
+            known_step for known_step in known_steps if known_step.state in states
+        ]
+        if steps_in_state:
+            return max(steps_in_state, key=place)
     return max(known_steps, key=place)
 
 

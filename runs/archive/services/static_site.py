@@ -120,10 +120,14 @@ def _version_questions() -> Iterator[str]:
 
 
 def _of_versions(question: dict[str, str]) -> str:
-    asked = {name: question[name] for name in OF_VERSIONS if question.get(name)}
-    if asked.get("theme") == READ:
-        del asked["theme"]
-    return "/versions/" + (f"?{urlencode(asked)}" if asked else "")
+    version_question = {
+        name: question[name] for name in OF_VERSIONS if question.get(name)
+    }
+    if version_question.get("theme") == READ:
+        del version_question["theme"]
+    return "/versions/" + (
+        f"?{urlencode(version_question)}" if version_question else ""
+    )
 
 
 def _write_language(site: _Site, language: str, seeds: Sequence[str]) -> None:
@@ -178,8 +182,12 @@ class _Links:
         elif FILE.fullmatch(parts.path) and not parts.query:
             place = _file(self.site, self.language, parts.path)
         else:
-            known = _known(self.site, address)
-            place = _place(self.language, known) if known in self.pages else None
+            page_address = _known(self.site, address)
+            place = (
+                _place(self.language, page_address)
+                if page_address in self.pages
+                else None
+            )
         return None if place is None else _relative(place, self.page) + fragment
 
 
@@ -256,9 +264,9 @@ def _write_data(
         slug = parts.path.removeprefix("/archive/").strip("/")
         if slug and slug not in {"later", "discrepancies"}:
             sources = {"data.json": f"/api/v1/sources/{slug}/"}
-    for name, asked in sources.items():
+    for name, source_address in sources.items():
         place = str(Path(page).with_name(name))
-        _write(site.folder / place, _ask(asked, language))
+        _write(site.folder / place, _ask(source_address, language))
         yield name.removeprefix("data.").upper(), place
 
 
@@ -269,7 +277,7 @@ def _questions(
     if urlsplit(address).path != "/versions/":
         return []
     theme = parse_qs(urlsplit(address).query).get("theme")
-    found = []
+    questions = []
     for other in pages:
         parts = urlsplit(other)
         question = parse_qs(parts.query)
@@ -279,8 +287,8 @@ def _questions(
             and "to" in question
         ):
             name = f"{question['from'][0]} → {question['to'][0]}"
-            found.append((name, _relative(_place(language, other), page)))
-    return found
+            questions.append((name, _relative(_place(language, other), page)))
+    return questions
 
 
 def _end(

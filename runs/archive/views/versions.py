@@ -64,25 +64,27 @@ class Step:
 @addresses.page("versions")
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
-    asked = question(request)
-    also = _also(request, asked)
+    version_question = question(request)
+    also = _also(request, version_question)
 
     def make() -> SafeString:
         page_context = context(
-            asked.used,
-            clients=asked.clients,
-            base=asked.base,
-            by=asked.by,
-            ends=asked.ends,
+            version_question.used,
+            clients=version_question.clients,
+            base=version_question.base,
+            by=version_question.by,
+            ends=version_question.ends,
         )
-        page_context["chart_address"] = asked.chart
+        page_context["chart_address"] = version_question.chart
         page_context["also"] = also
         pairs = list(rows("archive/versions/index.html#pair", page_context["steps"]))
         page_context |= {"told": pairs, "user": request.user}
         return render_to_string("archive/versions/index.html#line", page_context)
 
     offers = [permissions.is_offered(request.user, offer) for offer in OFFERED]
-    html = caching.html(("versions", asked, *offers, *also), asked.version, make)
+    html = caching.html(
+        ("versions", version_question, *offers, *also), version_question.version, make
+    )
     return render(request, "archive/versions/index.html", {"shown": html})
 
 

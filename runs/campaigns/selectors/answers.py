@@ -97,12 +97,12 @@ def read_answer(campaign: Campaign) -> CampaignAnswer:
         if campaign.pk in answers_of_uploads:
             return answers_of_uploads[campaign.pk]
     cache_versions = caching.versions([campaign.pk])
-    kept = caching.answer(
+    kept_answer = caching.answer(
         ("answer", campaign.pk),
         cache_versions.results,
         lambda: _judged(campaign).to_json(),
     )
-    return CampaignAnswer.from_json(kept)
+    return CampaignAnswer.from_json(kept_answer)
 
 
 def read_known_answers(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswer]:
@@ -118,11 +118,11 @@ def read_known_answers(campaigns: Sequence[Campaign]) -> dict[int, CampaignAnswe
     ]
     keys = sorted(campaign.pk for campaign in executed)
     version = caching.versions(keys).results if keys else None
-    kept = caching.answer(
+    kept_answers = caching.answer(
         ("answers", keys), version, lambda: _answer_executed(executed)
     )
     answers |= {
-        row["campaign"]: CampaignAnswer.from_json(row["answer"]) for row in kept
+        row["campaign"]: CampaignAnswer.from_json(row["answer"]) for row in kept_answers
     }
     return answers
 
@@ -214,10 +214,10 @@ def last_cell() -> Subquery:
 
 def _exclude_wide(campaigns: Sequence[Campaign]) -> list[Campaign]:
     """Those of at most MOST_CELLS cells. One query, which reads the last cell of each."""
-    asked = Campaign.objects.filter(
+    rows_of_campaigns = Campaign.objects.filter(
         pk__in=[campaign.pk for campaign in campaigns]
     ).order_by()
-    wide = asked.alias(last=last_cell()).filter(last__gt=MOST_CELLS)
+    wide = rows_of_campaigns.alias(last=last_cell()).filter(last__gt=MOST_CELLS)
     wide_keys = set(wide.values_list("pk", flat=True))
     return [campaign for campaign in campaigns if campaign.pk not in wide_keys]
 
@@ -228,14 +228,16 @@ def _answer_published(campaigns: Collection[Campaign]) -> dict[int, CampaignAnsw
     """
     if not campaigns:
         return {}
-    asked = {answer.campaign: answer for answer in printed_answers.answers()}
+    answer_of_campaign = {
+        answer.campaign: answer for answer in printed_answers.answers()
+    }
     tables = PublishedTable.objects.filter(
         campaign__in=[campaign.pk for campaign in campaigns]
     )
     findings = dict(tables.values_list("campaign_id", "findings"))
     answers = {}
     for campaign in campaigns:
-        answer = asked.get(campaign.slug)
+        answer = answer_of_campaign.get(campaign.slug)
         texts = [
             formats.spoken(finding)
             for finding in conclusions.printed(findings.get(campaign.pk, ()))

@@ -133,8 +133,8 @@ def is_preferred(design: Design) -> bool:
         problems(design)
     ):
         return False
-    shown = expected(design.draft)
-    return shown is not None and shown.prefers_slices
+    expected_effects = expected(design.draft)
+    return expected_effects is not None and expected_effects.prefers_slices
 
 
 def slice_if_preferred(draft: Draft) -> Draft:

@@ -105,12 +105,12 @@ def nothing_to_compare(
 ) -> Missing | None:
     """Why no two levels are left of what the form was opened for; None if there are two."""
     majors = {installation.major for installation in draft.installations}
-    wanted = levels_of_text(form.versions_asked)
+    version_levels = levels_of_text(form.versions_asked)
     needed = _elsewhere(draft)
-    if len(majors) < 2 and len(wanted) > 1:
+    if len(majors) < 2 and len(version_levels) > 1:
         message = _(
             "Nothing is compared: of PostgreSQL %(wanted)s, only %(chosen)s is chosen."
-        ) % {"wanted": listed(wanted), "chosen": listed(sorted(majors))}
+        ) % {"wanted": listed(version_levels), "chosen": listed(sorted(majors))}
         return Missing(message, _("Install another of them, or tick another version."))
     if len(majors) < 2 and needed:
         message = _("Nothing is compared: everything is on one device.")
@@ -169,12 +169,12 @@ def _versions(query: QueryDict, servers: Sequence[Server]) -> Iterator[Missing]:
         for server_installations in installed(servers).values()
         for installation in server_installations
     ]
-    known = {installation.major for installation in present}
-    known |= {installation.version for installation in present}
+    present_majors = {installation.major for installation in present}
+    present_majors |= {installation.version for installation in present}
     absent = [
         version
         for version in [*levels_of_text(query.get("versions", "")), *_sent(query)]
-        if version not in known
+        if version not in present_majors
     ]
     if not absent:
         return
@@ -212,9 +212,13 @@ def _sent(query: QueryDict) -> list[str]:
 def _levels(query: QueryDict, form: CampaignForm) -> Iterator[Missing]:
     scenario = form.definition
     for factor in (*scenario.factors, *form.common):
-        wanted = levels(query, factor.name) if isinstance(factor, ChoiceFactor) else []
-        offered = _offered(form, factor, wanted)
-        absent = [level[:MOST_CHARACTERS] for level in wanted if level not in offered]
+        levels_asked = (
+            levels(query, factor.name) if isinstance(factor, ChoiceFactor) else []
+        )
+        offered = _offered(form, factor, levels_asked)
+        absent = [
+            level[:MOST_CHARACTERS] for level in levels_asked if level not in offered
+        ]
         if absent:
             values = {
                 "factor": _(factor.title),
@@ -229,12 +233,12 @@ def _levels(query: QueryDict, form: CampaignForm) -> Iterator[Missing]:
 
 def _unknown_factors(query: QueryDict, scenario: Scenario) -> Iterator[Missing]:
     titles = _titles()
-    own = {
+    factor_names = {
         factor.name for factor in (*scenario.factors, *common_factors.offered(scenario))
     }
-    own |= {parameter.name for parameter in scenario.parameters}
+    factor_names |= {parameter.name for parameter in scenario.parameters}
     for name in query:
-        if name in titles and name not in own and levels(query, name):
+        if name in titles and name not in factor_names and levels(query, name):
             values = {"factor": _(titles[name]), "scenario": _(scenario.title)}
             yield Missing(
                 _("%(factor)s: “%(scenario)s” does not vary it.") % values,
@@ -253,5 +257,5 @@ def _titles() -> Mapping[str, str]:
 def _offered(form: CampaignForm, factor: AnyFactor, wanted: Sequence[str]) -> list[str]:
     if not wanted:
         return []
-    known = {str(choice[0]) for choice in form.choice(factor.name).choices}
-    return [level for level in wanted if level in known]
+    offered_levels = {str(choice[0]) for choice in form.choice(factor.name).choices}
+    return [level for level in wanted if level in offered_levels]

@@ -57,7 +57,11 @@ def index(
             lines.append(
                 Line(row.label, major, points, row.version, is_quiet=not is_asked)
             )
-    ratios = {key: found.ratio for key, found in inference_of.items() if found.ratio}
+    ratios = {
+        key: inference.ratio
+        for key, inference in inference_of.items()
+        if inference.ratio
+    }
     return Index(
         tuple(sorted(lines, key=lambda line: not line.is_quiet)),
         dict.fromkeys(base_cells, 1.0) | ratios,
@@ -70,14 +74,14 @@ def _asked(rows: Sequence[grids.Row], steps: Sequence[RatioRow]) -> set[int]:
     losses = [row for row in steps if row.comparison.verdict == "slower"]
     worst = min(losses, key=lambda row: row.comparison.ratio or 1.0, default=None)
     in_order = sorted(rows, key=lambda row: versions.number(row.version) or 0)
-    asked = [in_order[-1]]
+    coloured_rows = [in_order[-1]]
     lost = [
         row
         for row in in_order
         if worst and worst.cells[1] in {one.pk for one in row.cells}
     ]
-    asked += lost if lost and lost[0] is not in_order[-1] else [in_order[0]]
-    return {cell.pk for row in asked for cell in row.cells}
+    coloured_rows += lost if lost and lost[0] is not in_order[-1] else [in_order[0]]
+    return {cell.pk for row in coloured_rows for cell in row.cells}
 
 
 def _points(

@@ -376,12 +376,13 @@ def expand_versions(versions_asked: str, servers: Sequence[Server]) -> list[str]
 
     A version is a major one (16) or a release (16.14).
     """
-    wanted = {text.strip() for text in versions_asked.split(",")} - {""}
-    present = installed(servers)[servers[0].pk] if wanted else []
+    version_texts = {text.strip() for text in versions_asked.split(",")} - {""}
+    present = installed(servers)[servers[0].pk] if version_texts else []
     asked_for = (
         installation
         for installation in present
-        if wanted == {"all"} or wanted & {installation.major, installation.version}
+        if version_texts == {"all"}
+        or version_texts & {installation.major, installation.version}
     )
     installations = builds.chosen(asked_for)
     return [

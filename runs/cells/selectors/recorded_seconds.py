@@ -26,9 +26,9 @@ def expected_on(server: Server, metric: str, *, repeats: int, rounds: int) -> Ex
         hardware=server.hardware_id,
         campaign__treatment={},
     ).order_by("-pk")
-    whole = measured.filter(campaign__slice_seconds=None)
+    whole_runs = measured.filter(campaign__slice_seconds=None)
     in_turn = measured.filter(campaign__slice_seconds__isnull=False)
-    newest = list(whole.values_list("pk", flat=True)[:NEWEST])
+    newest = list(whole_runs.values_list("pk", flat=True)[:NEWEST])
     values = Measurement.objects.filter(
         run__in=newest, metric__name=metric, value__gt=0
     )

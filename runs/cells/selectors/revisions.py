@@ -187,25 +187,27 @@ def line_before(
         if lineage
         else {}
     )
-    known = [measured_there[sha] for sha in lineage if sha in measured_there][:number]
-    if len(known) == number:
-        return Line(tuple(known))
-    oldest = known[-1] if known else head
-    until = head.merge_base_at if not known else None
+    measured_revisions = [
+        measured_there[sha] for sha in lineage if sha in measured_there
+    ][:number]
+    if len(measured_revisions) == number:
+        return Line(tuple(measured_revisions))
+    oldest = measured_revisions[-1] if measured_revisions else head
+    until = head.merge_base_at if not measured_revisions else None
     rest = _earlier_revisions(
-        on_branch, campaign, oldest, ref, number + len(known), until=until
+        on_branch, campaign, oldest, ref, number + len(measured_revisions), until=until
     )
     ends = [sha for sha in lineage if not parents.get(sha)]
     if head.merge_base:
         ends = [head.merge_base]  # nothing that follows it on a branch is an ancestor
-    known_keys = {revision.pk for revision in known}
+    known_keys = {revision.pk for revision in measured_revisions}
     further = [
         revision
         for revision in rest
         if revision.pk not in known_keys and not _is_after(revision, ends, parents)
     ]
-    is_by_time = not known and bool(further) and until is None
-    return Line((*known, *further)[:number], is_by_time=is_by_time)
+    is_by_time = not measured_revisions and bool(further) and until is None
+    return Line((*measured_revisions, *further)[:number], is_by_time=is_by_time)
 
 
 def _is_after(

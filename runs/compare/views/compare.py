@@ -190,13 +190,13 @@ def compare(request: HttpRequest) -> HttpResponse:
         if response is None:
             raise Http404(f"format={wanted_format}")
         return response
-    kept = _kept(state, request.user)
-    state = replace(state, series=kept.series)
+    kept_comparison = _kept(state, request.user)
+    state = replace(state, series=kept_comparison.series)
     context = {
-        **_beginning(request, state, is_empty=not kept.html),
-        "shown": SafeString(kept.html),
-        "lead": kept.lead,
-        "faults": [*faults, *kept.faults],
+        **_beginning(request, state, is_empty=not kept_comparison.html),
+        "shown": SafeString(kept_comparison.html),
+        "lead": kept_comparison.lead,
+        "faults": [*faults, *kept_comparison.faults],
         "state": state,
     }
     return render(request, "compare/index.html", context)

@@ -51,7 +51,7 @@ def lines(
         if ratios is None
         else {}
     )
-    asked = (
+    coloured_places = (
         _asked(page) if coloured and len(places) > MOST_IN_COLOUR else frozenset(places)
     )
     facets = [
@@ -64,7 +64,7 @@ def lines(
                 curve=_curve(series, short[str(series.key)], curves[series.key].fit)
                 if series.key in curves
                 else None,
-                is_quiet=series.key not in asked,
+                is_quiet=series.key not in coloured_places,
             )
             for series in series_of_facet
         ]
@@ -79,11 +79,11 @@ def lines(
 
 def _asked(page: ComparedPage) -> frozenset[Any]:
     """Of many versions the two in colour: the baseline, and the one that is told of first."""
-    told = page.steps[-1].head_label if page.steps else page.labels[-1]
+    head_label = page.steps[-1].head_label if page.steps else page.labels[-1]
     return frozenset(
         series.key
         for series, label in zip(page.loaded.series, page.labels, strict=True)
-        if series is page.base or label == told
+        if series is page.base or label == head_label
     )
 
 

@@ -234,10 +234,10 @@ def _check_untouched(
 ) -> tuple[Finding, ...]:
     """With which settings, untouched, the version does not start."""
     settings = dict(content.settings)
-    found = validation.check(
+    findings = validation.check(
         settings, [major], memory_bytes=memory_bytes, for_run=False
     )
-    return validation.errors((*found, *_check_machine(settings, major, machine)))
+    return validation.errors((*findings, *_check_machine(settings, major, machine)))
 
 
 def _start_remarks(starts: Sequence[Start]) -> Iterator[Remark]:
@@ -245,12 +245,12 @@ def _start_remarks(starts: Sequence[Start]) -> Iterator[Remark]:
 
     An error of both is told as one.
     """
-    told = {
+    remarks_of_run = {
         (finding.code, finding.name) for start in starts for finding in start.of_run
     }
     findings = merged(finding for start in starts for finding in start.as_written)
     for finding in findings:
-        if (finding.code, finding.name) not in told:
+        if (finding.code, finding.name) not in remarks_of_run:
             message, remedy = words(finding)
             yield Remark(
                 "warning", AS_WRITTEN, finding.name, finding.majors, message, remedy

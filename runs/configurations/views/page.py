@@ -91,11 +91,11 @@ def file(configuration: Configuration, major: str) -> str:
 
     It is translated, and nothing else: what BenchLab sets or leaves out for a run is only named.
     """
-    own = translate(configuration.settings, own_major(configuration), major)
+    translation = translate(configuration.settings, own_major(configuration), major)
     fitted = fitted_configurations.fitted(content(configuration), major)
     of_benchlab = sorted(
         name
-        for name, value in own.settings.items()
+        for name, value in translation.settings.items()
         if fitted.settings.get(name) != value
     )
     notes = []
@@ -105,9 +105,11 @@ def file(configuration: Configuration, major: str) -> str:
             _("A run of BenchLab leaves out or sets itself: %(names)s.")
             % {"names": names}
         ]
-    written = [vars(change) for change in (*own.changes, *own.impossible)]
+    written = [
+        vars(change) for change in (*translation.changes, *translation.impossible)
+    ]
     head = [*_head(configuration, recorded_changes(written)), *notes]
-    return conf_text.write(own.settings, major, header=head)
+    return conf_text.write(translation.settings, major, header=head)
 
 
 def file_of_run(configuration: Configuration, major: str) -> str:

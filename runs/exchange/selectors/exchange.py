@@ -176,8 +176,8 @@ def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
 
 def _provenance(run: Row) -> Row | None:
     """Takes where a run came from out of its row; None for one of our own."""
-    told = {name: run.pop(f"imported__{name}") for name in IMPORTED}
-    return told if run.pop("imported_id") else None
+    imported_fields = {name: run.pop(f"imported__{name}") for name in IMPORTED}
+    return imported_fields if run.pop("imported_id") else None
 
 
 def seals(project: Project) -> Iterator[Row]:

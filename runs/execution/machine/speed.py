@@ -149,8 +149,8 @@ def parse(report: str) -> Reading | None:
         }
     except (KeyError, ValueError, IndexError, ZeroDivisionError, OverflowError):
         return None
-    known = {part: rate for part, rate in rates.items() if 0 < rate < math.inf}
-    return Reading(program, processors, known)
+    valid_rates = {part: rate for part, rate in rates.items() if 0 < rate < math.inf}
+    return Reading(program, processors, valid_rates)
 
 
 def _work_rate(processes: Sequence[Sequence[str]]) -> float:

@@ -181,7 +181,7 @@ def changes(
     cells: Collection[int] | None = None,
 ) -> list[Change]:
     """The changes of these histories, in the order in which they were found. One query."""
-    own = [field.attname for field in Change._meta.concrete_fields]
+    column_names = [field.attname for field in Change._meta.concrete_fields]
     changes_found = Change.objects.filter(
         metric=metric, campaign=campaign, cell__series_key__in=keys
     ).select_related("cell__revision", "run", "decided_by")
@@ -189,7 +189,7 @@ def changes(
         changes_found = changes_found.filter(
             history_points.cell_condition(cells, Change)
         )
-    change_list = list(changes_found.only(*own, *_SHOWN).order_by("pk"))
+    change_list = list(changes_found.only(*column_names, *_SHOWN).order_by("pk"))
     for change in change_list:
         change.metric, change.cell.campaign = metric, campaign
     return change_list

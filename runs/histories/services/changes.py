@@ -228,7 +228,9 @@ def _news(history: Watched) -> _NewChanges:
         [(history.points[position], change) for position, change in points_and_changes]
     )
     alarms = [
-        known for known in history.known if known.kind == "alarm" and not known.settled
+        known_change
+        for known_change in history.known
+        if known_change.kind == "alarm" and not known_change.settled
     ]
     foretold = {
         change.pk

@@ -30,7 +30,7 @@ def campaign_history_chart(
 
 def _drawn(request: HttpRequest, campaign: Campaign) -> ChartFile | None:
     metrics = list(campaign_metrics.list_campaign_metrics(campaign))
-    found = histories.histories(
+    history_series = histories.histories(
         campaign,
         metric=history_page.chosen_metric(
             campaign, request.GET.get("metric", ""), metrics
@@ -38,11 +38,11 @@ def _drawn(request: HttpRequest, campaign: Campaign) -> ChartFile | None:
         levels=history_page.levels_of(request),
         skip=skipping.skipped(request.GET.get("skip", "0")) or 0,
     )
-    answer = answers.answer_histories(found)
-    tiles = history_page.tiles(answer, found)
+    answer = answers.answer_histories(history_series)
+    tiles = history_page.tiles(answer, history_series)
     if not tiles:
         return None
-    metric = metric_title(found.metric) if found.metric else ""
+    metric = metric_title(history_series.metric) if history_series.metric else ""
     return ChartFile(
         tiles,
         title=f"{campaign.title}: {metric}",

@@ -90,9 +90,14 @@ def _campaign_entries(request: HttpRequest, project: Project) -> Iterator[Entry]
     ended = Campaign.objects.filter(
         _project_filter(project), origin=Origin.EXECUTED, state=Campaign.State.FINISHED
     ).order_by("-pk")
-    shown = list(projects.newest(ended, to=request.user, number=MOST_CAMPAIGNS))
-    answer_of, dates_of = answers.read_known_answers(shown), answers.dates_of(shown)
-    for campaign in shown:
+    newest_campaigns = list(
+        projects.newest(ended, to=request.user, number=MOST_CAMPAIGNS)
+    )
+    answer_of, dates_of = (
+        answers.read_known_answers(newest_campaigns),
+        answers.dates_of(newest_campaigns),
+    )
+    for campaign in newest_campaigns:
         answer = answer_of.get(campaign.pk)
         last = dates_of[campaign.pk].last
         if answer and answer.is_there and last:
@@ -107,7 +112,7 @@ def _campaign_entries(request: HttpRequest, project: Project) -> Iterator[Entry]
 
 def _project_filter(project: Project, path: str = "") -> Q:
     """Of this project; what names none is of the default one."""
-    own = Q(**{f"{path}project": project})
+    in_project = Q(**{f"{path}project": project})
     if project.slug == projects.DEFAULT:
-        return own | Q(**{f"{path}project": None})
-    return own
+        return in_project | Q(**{f"{path}project": None})
+    return in_project

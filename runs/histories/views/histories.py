@@ -167,12 +167,12 @@ class KeptPage:
 def shown_histories(campaign: Campaign, chosen: "Chosen") -> KeptPage:
     """The page without its forms, kept until something of the campaign changes."""
     version = caching.find_upload_version(campaign.pk)
-    kept = caching.answer(
+    kept_page = caching.answer(
         ("histories", campaign.pk, chosen),
         version,
         lambda: _page(_again(campaign, version), chosen).to_json(),
     )
-    return KeptPage.from_json(kept)
+    return KeptPage.from_json(kept_page)
 
 
 def _again(campaign: Campaign, version: str | None) -> Campaign:
@@ -185,14 +185,14 @@ def _again(campaign: Campaign, version: str | None) -> Campaign:
 def _page(campaign: Campaign, chosen: "Chosen") -> KeptPage:
     metrics = campaign_metrics.list_campaign_metrics(campaign)
     metric = chosen_metric(campaign, chosen.metric, metrics)
-    found = histories.histories(
+    history_series = histories.histories(
         campaign, metric=metric, levels=chosen.levels, skip=chosen.skip
     )
-    answer = answers.answer_histories(found)
-    parts = _parts(answer, found)
+    answer = answers.answer_histories(history_series)
+    parts = _parts(answer, history_series)
     wall = {
         "metrics": metrics,
-        "metric": found.metric,
+        "metric": history_series.metric,
         "parts": parts,
         "figures": _figures(answer),
         "number_of_figures": sum(len(row.history.points) for row in answer.rows),
@@ -201,13 +201,13 @@ def _page(campaign: Campaign, chosen: "Chosen") -> KeptPage:
     page = KeptPage(
         sentence=answer.sentence,
         head=render_to_string(
-            "histories/_kept.html#head", {"answer": answer, "found": found}
+            "histories/_kept.html#head", {"answer": answer, "found": history_series}
         ),
         wall=render_to_string("histories/_kept.html#wall", wall),
-        more=render_to_string("histories/_kept.html#more", {"found": found}),
-        unit=found.metric.unit if found.metric else "",
-        older=found.older,
-        newer=found.newer,
+        more=render_to_string("histories/_kept.html#more", {"found": history_series}),
+        unit=history_series.metric.unit if history_series.metric else "",
+        older=history_series.older,
+        newer=history_series.newer,
         series=[
             KeptSeries(
                 number=part.number,
@@ -494,7 +494,7 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     campaign = get_object_or_404(uploaded(request), slug=slug)
     skip = skipping.skipped(request.GET.get("skip", "0")) or 0
     chosen = Chosen(request.GET.get("metric", ""), levels_of(request), skip)
-    kept = shown_histories(campaign, chosen)
+    kept_page = shown_histories(campaign, chosen)
     hours = (
         campaign.expected_every.total_seconds() / 3600
         if campaign.expected_every
@@ -502,17 +502,17 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     )
     queries = (
         "" if number_to_skip is None else query_beside(request.GET, skip=number_to_skip)
-        for number_to_skip in (kept.newer, kept.older)
+        for number_to_skip in (kept_page.newer, kept_page.older)
     )
     context = {
         "campaign": campaign,
-        "kept": kept,
-        "unit": kept.unit,
+        "kept": kept_page,
+        "unit": kept_page.unit,
         "decisions": DECISIONS,
         "page": Page([], *queries),
     }
     if may_here({"user": request.user}, "change-decide", campaign):
-        context["parts"] = _series_with_changes(kept)
+        context["parts"] = _series_with_changes(kept_page)
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
     return render(request, "histories/history.html", {"form": form, **context})
 

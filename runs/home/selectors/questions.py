@@ -430,13 +430,13 @@ def matching(words: Iterable[str]) -> list[SiteQuestion]:
 
     At least half of the words, so that a question about PostgreSQL finds none.
     """
-    wanted = {word.rstrip("?.,!") for word in words}
-    if not wanted:
+    words_asked = {word.rstrip("?.,!") for word in words}
+    if not words_asked:
         return []
     counted = [
-        (len(wanted & question.words), question) for question in site_questions()
+        (len(words_asked & question.words), question) for question in site_questions()
     ]
     most = max(number for number, _question in counted)
-    if not most or 2 * most < len(wanted):
+    if not most or 2 * most < len(words_asked):
         return []
     return [question for number, question in counted if number == most]

@@ -275,11 +275,11 @@ def _groups(
     ):
         runs = projects.visible(Run.objects.select_related("campaign", "cell"), to=to)
         yield group("run", runs.filter(pk=int(number)))
-    asked = _asked(words)
-    pages = [page for page in PAGES if asked and asked <= page.words]
+    words_asked = _asked(words)
+    pages = [page for page in PAGES if words_asked and words_asked <= page.words]
     yield Group("page", pages, len(pages))
     site_questions = [
-        question for question in near_questions if asked <= question.words
+        question for question in near_questions if words_asked <= question.words
     ]
     yield Group("question", site_questions, len(site_questions))
     cards = _topics(words)
@@ -311,8 +311,10 @@ def _nearest(
     words: str, near_questions: list[SiteQuestion], to: Reader, skip: int
 ) -> list[Group]:
     """What has some of the words: questions about this site, a topic, campaigns."""
-    asked = _asked(words)
-    near_pages = [page for page in PAGES if 2 * len(asked & page.words) > len(asked)]
+    words_asked = _asked(words)
+    near_pages = [
+        page for page in PAGES if 2 * len(words_asked & page.words) > len(words_asked)
+    ]
     near_topics = _topics(words, are_near=True)
     campaigns = _ranked(words, to, are_near=True)
     groups = [
@@ -329,8 +331,12 @@ def _upgrade(words: str, to: Reader) -> list[Page]:
 
     For years two queries or a few.
     """
-    asked = [versions.major(word.text) for word in parsed(words) if word.is_number]
-    majors = sorted({major for major in asked if major in MAJORS}, key=versions.order)
+    majors_asked = [
+        versions.major(word.text) for word in parsed(words) if word.is_number
+    ]
+    majors = sorted(
+        {major for major in majors_asked if major in MAJORS}, key=versions.order
+    )
     if years := YEARS.search(words):
         # One major version is released each year; the newest may not be measured yet.
         text = (years[1] or DECADE).lower()
@@ -374,7 +380,7 @@ def unmeasured_setting(words: str, *, to: Reader) -> str:
     """
     telling = words.lower().replace("?", " ").split()
     name = "_".join(word for word in telling if word not in EMPTY_WORDS)
-    if name not in {known.lower() for known in catalogue.all_names()}:
+    if name not in {setting_name.lower() for setting_name in catalogue.all_names()}:
         return ""
     campaigns = projects.visible(Campaign.objects.order_by(), to=to)
     if campaigns.filter(factors__has_key=name).exists() or _is_told(name, to):
@@ -404,16 +410,16 @@ def _is_told(setting: str, to: Reader) -> bool:
 
 def unmeasured_versions(words: str, *, to: Reader) -> list[str]:
     """The versions among the words that no campaign has measured. Two queries for each at most."""
-    asked = [word for word in parsed(words) if word.is_version]
-    return [word.text for word in asked if not _find_all("", [word], to)]
+    versions_asked = [word for word in parsed(words) if word.is_version]
+    return [word.text for word in versions_asked if not _find_all("", [word], to)]
 
 
 def _campaign_group(
     ranked: Sequence[Campaign], skip: int, *, is_near: bool = False
 ) -> Group:
     rows = list(ranked[skip : skip + MOST])
-    known = answers.read_known_answers(rows) if rows else {}
-    return Group("campaign", rows, len(ranked), skip, is_near, known)
+    answer_of_campaign = answers.read_known_answers(rows) if rows else {}
+    return Group("campaign", rows, len(ranked), skip, is_near, answer_of_campaign)
 
 
 @dataclass(frozen=True)
@@ -432,10 +438,12 @@ class Word:
 def parsed(words: str) -> list[Word]:
     """The words of a search: "PostgreSQL 17" is one, and those that say nothing are left out."""
     words = PLACE.sub(" ", words)
-    found = [Word(match[1], is_version=True) for match in VERSION.finditer(words)]
+    parsed_words = [
+        Word(match[1], is_version=True) for match in VERSION.finditer(words)
+    ]
     rest = [text for text in SPLIT.split(VERSION.sub(" ", words).lower()) if text]
     telling = [text for text in rest if text not in EMPTY_WORDS]
-    return [*found, *map(Word, telling or rest)][:MOST_WORDS]
+    return [*parsed_words, *map(Word, telling or rest)][:MOST_WORDS]
 
 
 @dataclass(frozen=True)
@@ -461,12 +469,12 @@ class Said:
         stem = (
             word.text if word.is_number or len(word.text) < 5 else word.text.rstrip("s")
         )
-        whole = re.compile(rf"(?<![\w.]){re.escape(word.text)}(?![\w.]*\w)")
+        whole_word = re.compile(rf"(?<![\w.]){re.escape(word.text)}(?![\w.]*\w)")
         beginning = re.compile(rf"(?<!\w){re.escape(stem)}")
         for weight, text in self.texts:
             if weight <= best:
                 continue
-            if whole.search(text):
+            if whole_word.search(text):
                 best = weight
             elif not word.is_number and beginning.search(text):
                 best = max(best, BEGINNING * weight)
@@ -480,15 +488,15 @@ def _topics(words: str, *, are_near: bool = False) -> list[Card]:
 
     Near is the one that has the most words, if these are half of them and at least two.
     """
-    wanted = parsed(words)
+    parsed_words = parsed(words)
     scored = []
-    for place, card in enumerate(topics.cards() if wanted else ()):
+    for place, card in enumerate(topics.cards() if parsed_words else ()):
         said = _say_topic(card.topic)
-        weights = [said.weight(word) for word in wanted]
+        weights = [said.weight(word) for word in parsed_words]
         if all(weights):
             scored.append((-sum(weights), place, card))
         number = sum(map(bool, weights))
-        if are_near and number >= max(2, len(wanted) / 2):
+        if are_near and number >= max(2, len(parsed_words) / 2):
             scored.append((-100 * number - sum(weights), place, card))
     if are_near:
         scored = sorted(scored)[:1]
@@ -515,17 +523,19 @@ def _say_topic(topic: Topic) -> Said:
 
 def _ranked(words: str, to: Reader, *, are_near: bool = False) -> list[Campaign]:
     """The campaigns that have all the words, or some, the best first. Three queries, or more."""
-    wanted = parsed(words)
-    campaigns = _find_some(wanted, to) if are_near else _find_all(words, wanted, to)
+    parsed_words = parsed(words)
+    campaigns = (
+        _find_some(parsed_words, to) if are_near else _find_all(words, parsed_words, to)
+    )
     said = _said(campaigns)
     scored = []
     for campaign in campaigns:
-        weights = [said[campaign.pk].weight(word) for word in wanted]
+        weights = [said[campaign.pk].weight(word) for word in parsed_words]
         if not are_near:
             # PostgreSQL has found letters somewhere; a number has to be one.
             weights = [
                 weight or (0.0 if word.is_number else ELSEWHERE)
-                for weight, word in zip(weights, wanted, strict=True)
+                for weight, word in zip(weights, parsed_words, strict=True)
             ]
         has_all = all(weights)
         if (has_all and weights) or (are_near and any(weights)):
@@ -544,29 +554,31 @@ def _order(entry: tuple[int, float, Campaign]) -> tuple[int, float, bool, int]:
 def _find_all(words: str, wanted: Sequence[Word], to: Reader) -> list[Campaign]:
     """Those that PostgreSQL finds; a version is looked for in the campaigns that vary it."""
     letters = [word.text for word in wanted if not word.is_version]
-    found = candidates.campaigns(" ".join(letters), reader=to, number=MOST_RANKED)
+    matching_campaigns = candidates.campaigns(
+        " ".join(letters), reader=to, number=MOST_RANKED
+    )
     if any(word.is_version for word in wanted):
         tokens = [
             search_words.version_token(word.text) for word in wanted if word.is_version
         ]
         return [
             campaign
-            for campaign in found
+            for campaign in matching_campaigns
             if set(tokens)
             <= {search_words.version_token(major) for major in _majors(campaign)}
         ]
-    return list(found)
+    return list(matching_campaigns)
 
 
 def _find_some(wanted: Sequence[Word], to: Reader) -> list[Campaign]:
     """Those that have one of the words at least."""
-    found: dict[int, Campaign] = {}
+    campaign_of_key: dict[int, Campaign] = {}
     for word in wanted:
         for campaign in candidates.campaigns(
             word.text, reader=to, number=MOST_RANKED // 4
         ):
-            found[campaign.pk] = campaign
-    return list(found.values())
+            campaign_of_key[campaign.pk] = campaign
+    return list(campaign_of_key.values())
 
 
 def _said(campaigns: Collection[Campaign]) -> dict[int, Said]:
@@ -582,7 +594,7 @@ def _said(campaigns: Collection[Campaign]) -> dict[int, Said]:
 
 
 def _describe(campaign: Campaign, printed: PublishedTable | None) -> Said:
-    asked = printed.asked if printed else {}
+    questions = printed.asked if printed else {}
     findings = printed.findings if printed else []
     factors = [
         str(part)
@@ -592,7 +604,7 @@ def _describe(campaign: Campaign, printed: PublishedTable | None) -> Said:
     conclusions = [str(text) for finding in findings for text in finding.values()]
     texts = (
         (TITLE, f"{campaign.title} {campaign.title_ja}"),
-        (QUESTION, f"{campaign.question} {' '.join(map(str, asked.values()))}"),
+        (QUESTION, f"{campaign.question} {' '.join(map(str, questions.values()))}"),
         (ANSWER, " ".join(conclusions)),
         (THEME, f"{campaign.scenario.title} {campaign.scenario.slug}"),
         (FACTOR, f"{printed.number} {printed.section}" if printed else ""),
@@ -601,7 +613,7 @@ def _describe(campaign: Campaign, printed: PublishedTable | None) -> Said:
         (ELSEWHERE, f"{campaign.year or ''} {campaign.slug}"),
     )
     folded = tuple((weight, search_words.normal(text)) for weight, text in texts)
-    return Said(folded, _majors(campaign), ASKED if asked else 0.0)
+    return Said(folded, _majors(campaign), ASKED if questions else 0.0)
 
 
 def _majors(campaign: Campaign) -> frozenset[str]:

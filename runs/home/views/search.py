@@ -43,7 +43,7 @@ def everywhere(request: HttpRequest) -> HttpResponse:
     is_number = (
         skip_text.isascii() and skip_text.isdecimal() and len(skip_text) <= LONGEST_SKIP
     )
-    found = search.everywhere(
+    search_results = search.everywhere(
         words,
         to=request.user,
         kind=kind if kind in KINDS else "",
@@ -58,12 +58,12 @@ def everywhere(request: HttpRequest) -> HttpResponse:
                 {"q": words, "kind": group.kind, "skip": group.skip + len(group.rows)}
             ),
         }
-        for group in found
+        for group in search_results
     ]
     context = {
         "words": words,
         "groups": groups,
-        "is_near": any(group.is_near for group in found),
+        "is_near": any(group.is_near for group in search_results),
         "unmeasured": search.unmeasured_setting(words, to=request.user),
         "unmeasured_versions": search.unmeasured_versions(words, to=request.user),
     }

@@ -40,13 +40,13 @@ class Command(command.Command):
 
     def _registered(self, folder: Path, name: str, jump: Server | None) -> Server:
         """The host key that the machine shows must be the one that it put into the folder."""
-        found = Server.objects.filter(name=name).first()
-        if found is not None and found.host_key:
-            return servers.inspect(server=found)
+        registered_server = Server.objects.filter(name=name).first()
+        if registered_server is not None and registered_server.host_key:
+            return servers.inspect(server=registered_server)
         host_key = self._waited_for(
             folder / "hosts" / f"{name.removeprefix('lab-')}.pub"
         )
-        registered_server = found or servers.register(
+        registered_server = registered_server or servers.register(
             name=name,
             address=name,
             port=PORT,

@@ -66,12 +66,12 @@ def explain_neighbours(campaign: Campaign) -> Iterator[str]:
     known_shares = [
         [share for share in run.foreign if share is not None] for run in runs
     ]
-    taken = [statistics.median(shares) for shares in known_shares if shares]
-    if taken and max(taken) > MOST_FOREIGN:
+    median_shares = [statistics.median(shares) for shares in known_shares if shares]
+    if median_shares and max(median_shares) > MOST_FOREIGN:
         yield _(
             "Measured in slices that took turns, while others used %(least)d to %(most)d %% of the "
             "processors: ratios within the edition allow for that, the figures themselves do not."
-        ) % {"least": round(min(taken)), "most": round(max(taken))}
+        ) % {"least": round(min(median_shares)), "most": round(max(median_shares))}
 
 
 def notes(campaign: Campaign) -> Iterator[str]:

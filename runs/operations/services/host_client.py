@@ -50,7 +50,7 @@ def join(
             "other_instance", message % {"file": environment_file()}, remedy=remedy
         )
     require_protected(url, is_trusted=is_trusted)
-    own = {
+    request = {
         "token": token,
         "name": name or socket.gethostname(),
         "release": own_release(),
@@ -61,16 +61,16 @@ def join(
     if not os.access(settings.VAR_DIR, os.W_OK):
         message = _("%(folder)s cannot be written to.") % {"folder": settings.VAR_DIR}
         raise ServiceError("not_writable", message)
-    answer: dict[str, Any] = _asked(url, "hosts/join/", own, certificate)
+    answer: dict[str, Any] = _asked(url, "hosts/join/", request, certificate)
     environment = {
         "SECRET_KEY": secrets.token_urlsafe(48),
         **answer["environment"],
         FIRST_HOST: url,
     }
     if certificate:
-        kept = settings.VAR_DIR / CHECKED_BY_US
-        write_private(kept, Path(certificate).read_text())
-        environment[CERTIFICATE] = str(kept)
+        checked_file = settings.VAR_DIR / CHECKED_BY_US
+        write_private(checked_file, Path(certificate).read_text())
+        environment[CERTIFICATE] = str(checked_file)
     lines = (f"{name}={value}\n" for name, value in environment.items())
     write_private(environment_file(), "".join(lines))
     return answer

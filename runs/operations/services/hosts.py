@@ -348,7 +348,7 @@ def _unknown(name: str) -> ServiceError:
 
 def _environment(host: WorkerHost, key: str, password: str) -> dict[str, str]:
     alike = {name: os.environ.get(name, "").strip() for name in ALIKE}
-    own = {
+    host_environment = {
         "DATABASE_URL": _database_url(host, password),
         "REDIS_URL": _redis_url(host),
         "BENCHLAB_ENCRYPTION_KEY": key,
@@ -356,19 +356,19 @@ def _environment(host: WorkerHost, key: str, password: str) -> dict[str, str]:
         "BENCHLAB_HOST_NAME": host.name,
         "BENCHLAB_SITES": host.sites,
     }
-    return {name: value for name, value in (alike | own).items() if value}
+    return {name: value for name, value in (alike | host_environment).items() if value}
 
 
 def _database_url(host: WorkerHost, password: str) -> str:
-    given = connection.settings_dict
+    database = connection.settings_dict
     address, _colon, port = host.database.rpartition(":")
-    address = address or str(given["HOST"])
-    port = port or str(given["PORT"] or 5432)
+    address = address or str(database["HOST"])
+    port = port or str(database["PORT"] or 5432)
     options = {}
     if not is_local(address) and not host.is_trusted_network:
-        options["sslmode"] = given["OPTIONS"].get("sslmode", "require")
+        options["sslmode"] = database["OPTIONS"].get("sslmode", "require")
     place = f"{host.role}:{quote(password, safe='')}@{address}:{port}"
-    url = f"postgresql://{place}/{quote(str(given['NAME']), safe='')}"
+    url = f"postgresql://{place}/{quote(str(database['NAME']), safe='')}"
     return f"{url}?{urlencode(options)}" if options else url
 
 

@@ -89,14 +89,16 @@ def _replace_the_dead(client: Redis, kind: str) -> None:
 
 def _forget_the_absent(client: Redis) -> None:
     """Keep nothing of processes that have no sign of life any more."""
-    shown = {sign.process for sign in signs.signs()}
-    gone = [name for name in signs.releases_of_processes() if name not in shown]
+    signing_processes = {sign.process for sign in signs.signs()}
+    gone = [
+        name for name in signs.releases_of_processes() if name not in signing_processes
+    ]
     if gone:
         client.hdel(signs.RELEASES, *gone)
     rows = [
         json.dumps([process, server])
         for process, server, _number in signs.put_back()
-        if process not in shown
+        if process not in signing_processes
     ]
     if rows:
         client.hdel(signs.PUT_BACK, *rows)

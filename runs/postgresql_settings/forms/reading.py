@@ -94,7 +94,7 @@ def is_known(name: str) -> bool:
 def is_preset(name: str) -> bool:
     """Whether it only shows how a server was built, or its state: an export has these, too."""
     catalogued = [
-        found for major in MAJORS if (found := setting(name, major)) is not None
+        facts for major in MAJORS if (facts := setting(name, major)) is not None
     ]
     return bool(catalogued) and catalogued[-1].is_preset
 

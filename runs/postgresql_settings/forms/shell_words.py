@@ -234,26 +234,26 @@ def _take_inner(reading: FormReading, word: Word, following: Word, levels: int) 
     if levels >= _MOST_LEVELS or not set(text) & set(" \n=\t"):
         return
     if sql_text.begins_script(text):
-        found = sql_text.read_script(text)
+        form_reading = sql_text.read_script(text)
     elif text[:2] in _SED_BEGINS:
         for sed in _SED.finditer(text):
             line = re.sub(r"\\(.)", r"\1", sed["line"])
             _take_found(reading, _read_conf(line, word.line), 1)
         return
     elif text[:1] in {"{", "["} and (document := json_documents.read(text)) is not None:
-        found = document
+        form_reading = document
     elif (inner := _VARIABLE.fullmatch(text)) and "-c" not in text and "--" not in text:
         is_conf = (
             following.text.startswith((">", "|")) or " = " in text or text.endswith("'")
         )
-        found = _read_conf(text, word.line) if is_conf else None
-        _take_found(reading, found, 1)
+        form_reading = _read_conf(text, word.line) if is_conf else None
+        _take_found(reading, form_reading, 1)
         return
     else:
-        found = _read_command(inner["value"] if inner else text, levels) or _read_conf(
-            text, 1
-        )
-    _take_found(reading, found, word.line)
+        form_reading = _read_command(
+            inner["value"] if inner else text, levels
+        ) or _read_conf(text, 1)
+    _take_found(reading, form_reading, word.line)
 
 
 def _take_found(reading: FormReading, found: FormReading | None, line: int) -> None:
@@ -266,8 +266,8 @@ def _take_found(reading: FormReading, found: FormReading | None, line: int) -> N
 
 def _read_command(text: str, levels: int) -> FormReading | None:
     words = words_of(text)
-    found = read_words(words, levels + 1) if words and len(words) > 1 else None
-    return found if found and found.settings else None
+    reading = read_words(words, levels + 1) if words and len(words) > 1 else None
+    return reading if reading and reading.settings else None
 
 
 def _read_conf(text: str, first_line: int) -> FormReading | None:

@@ -92,11 +92,11 @@ class _Walk:
         if self.of_files and not self.of_blocks.settings:
             # The first: others are of replicas.
             return self.of_files[0]
-        found = self.of_blocks if self.of_blocks.settings else self.elsewhere
-        if found is self.of_blocks:
+        reading = self.of_blocks if self.of_blocks.settings else self.elsewhere
+        if reading is self.of_blocks:
             for line, name, value in self.elsewhere.settings:
-                found.leave_out(line, f"{name}: {value}")
-        return found if found.settings or found.faults else None
+                reading.leave_out(line, f"{name}: {value}")
+        return reading if reading.settings or reading.faults else None
 
     def node(self, node: yaml.Node, place: _Place) -> None:
         self.nodes += 1
@@ -204,14 +204,16 @@ class _Walk:
 
 def _entries(node: yaml.MappingNode) -> Iterator[tuple[str, int, yaml.Node]]:
     """Keys, their lines and values; what is merged comes first, and own keys replace it."""
-    own = {key.value for key, _value in node.value if isinstance(key, yaml.ScalarNode)}
+    key_names = {
+        key.value for key, _value in node.value if isinstance(key, yaml.ScalarNode)
+    }
     for key, value in node.value:
         if key.tag == _MERGE or key.value == "<<":
             merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
             for mapping in merged:
                 if isinstance(mapping, yaml.MappingNode):
                     for name, line, inner in _entries(mapping):
-                        if name not in own:
+                        if name not in key_names:
                             yield name, line, inner
     for key, value in node.value:
         if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE and key.value != "<<":

@@ -60,8 +60,8 @@ def _drawn(request: HttpRequest, run: Run) -> ChartFile | None:
 def _chart(request: HttpRequest, run: Run) -> _Chart | None:
     name = request.GET.get("chart", "")
     if not name:
-        shown = series_page.shown_series(request, run)
-        return _Chart(_("Over time"), shown.figure) if shown else None
+        run_charts = series_page.shown_series(request, run)
+        return _Chart(_("Over time"), run_charts.figure) if run_charts else None
     if name == MACHINES:
         machines = [series for series in run.series.all() if is_monitored(series.name)]
         major = versions.major(run.server_version or run.cell.version)

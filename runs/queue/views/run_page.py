@@ -173,7 +173,7 @@ def phases(
             state for state in WAY if state in entered and state != S.FINISHED
         ] + [run.state]
     position = states.index(run.state)
-    shown = []
+    phase_rows = []
     for index, state in enumerate(states):
         has_ended = state in Run.ENDED
         phase = {
@@ -183,8 +183,8 @@ def phases(
             "entered": entered.get(state) if index <= position else None,
             "took": None if has_ended else _took(states, index, position, entered, now),
         }
-        shown.append(phase)
-    return shown
+        phase_rows.append(phase)
+    return phase_rows
 
 
 def _when(index: int, position: int) -> str:

@@ -109,14 +109,14 @@ def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
     with or_404(Run.DoesNotExist):
         run = run_selectors.detail(run_id, to=request.user)
-    shown = shown_series(request, run)
-    if shown is None:
+    run_charts = shown_series(request, run)
+    if run_charts is None:
         raise Http404(_("This run has no series."))
     context = {
         "run": run,
-        "shown": shown.span,
-        "parts": _parts(shown.span),
-        "figure": shown.figure,
+        "shown": run_charts.span,
+        "parts": _parts(run_charts.span),
+        "figure": run_charts.figure,
     }
     return render(request, "queue/runs/series.html", context)
 

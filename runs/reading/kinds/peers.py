@@ -29,13 +29,13 @@ def _read(request: Request) -> Imported:
     sentences: list[Wording] = [wording_of(_NO_RUN, {})]
     for place in _unpacked(b64decode(request["content"]), path):
         try:
-            found = IMPORTERS[request["peer"]](place)
+            imported = IMPORTERS[request["peer"]](place)
         except (ValueError, OSError) as error:  # NotTheirs, or no text
             sentences = [wording_of(Marked("%(error)s"), {"error": error})]
             continue
-        if found.runs:
-            return found
-        sentences += found.left_out[:_SHOWN]
+        if imported.runs:
+            return imported
+        sentences += imported.left_out[:_SHOWN]
     raise NotTheirs(Marked("%(sentences)s"), sentences=_Sentences(sentences))
 
 

@@ -82,8 +82,8 @@ def found() -> dict[str, str]:
     """Each part of the schema by its name, with a digest of its definition. Two queries."""
     rows = [*queries.rows(RELATIONS), *queries.rows(PROGRAMS)]
     return {
-        name: hashlib.sha256(told.encode()).hexdigest()[:16]
-        for name, told in sorted(rows)
+        name: hashlib.sha256(row.encode()).hexdigest()[:16]
+        for name, row in sorted(rows)
     }
 
 
@@ -101,13 +101,13 @@ def write() -> None:
 
 def findings() -> Iterator[Finding]:
     """What differs: pages may be shown something else than is stored."""
-    kept, here = made(), found()
-    for name in sorted(kept.keys() | here.keys()):
+    made_and_found, here = made(), found()
+    for name in sorted(made_and_found.keys() | here.keys()):
         if name not in here:
             yield _finding(f"The {name} is gone.")
-        elif name not in kept:
+        elif name not in made_and_found:
             yield _finding(f"The {name} was not made by BenchLab.")
-        elif kept[name] != here[name]:
+        elif made_and_found[name] != here[name]:
             yield _finding(f"The {name} is another one than the migrations make.")
 
 

@@ -202,5 +202,6 @@ def _certificates(
             Certificate(pk, validity or "unknown")
         )
     return {
-        server_id: tuple(found[-NEWEST:]) for server_id, found in certificates.items()
+        server_id: tuple(newest_certificates[-NEWEST:])
+        for server_id, newest_certificates in certificates.items()
     }

@@ -136,11 +136,11 @@ def _group(server: Server) -> None:
     """Give it the machine that it has in common with others, or none."""
     before = server.machine_id
     twins = [] if server.is_apart else _twins(server)
-    known = sorted({twin.machine_id for twin in twins if twin.machine_id})
+    machine_ids = sorted({twin.machine_id for twin in twins if twin.machine_id})
     if not twins:
         _move([server], None)
     else:
-        machine_id = known[0] if known else Machine.objects.create().pk
+        machine_id = machine_ids[0] if machine_ids else Machine.objects.create().pk
         _move([server, *twins], machine_id)
     _dissolve()
     server.refresh_from_db(fields=["machine"])

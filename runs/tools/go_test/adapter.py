@@ -87,9 +87,9 @@ def read(files: Files) -> Reading:
     """Read the lines of benchmarks among others. Raises UnreadableOutput where there is none."""
     text, other_lines = _text(output_of(files))
     lines = lines_of(text)
-    found = _found([*lines.whole, *_whole(lines.cut)])
-    found.unknown += other_lines
-    if not (found.figures or found.failed or found.pending):
+    results = _found([*lines.whole, *_whole(lines.cut)])
+    results.unknown += other_lines
+    if not (results.figures or results.failed or results.pending):
         raise UnreadableOutput(
             "not_go_test_output",
             _("The output has no line of a benchmark of Go."),
@@ -97,10 +97,10 @@ def read(files: Files) -> Reading:
         )
     return judged(
         "go_test",
-        _reasons(found),
-        _values(found),
+        _reasons(results),
+        _values(results),
         fatal={"cut", "no_result", "several_results", "too_many"},
-        unknown_lines=shown(found.unknown),
+        unknown_lines=shown(results.unknown),
     )
 
 
@@ -132,29 +132,29 @@ def _whole(cut: str) -> list[str]:
 
 
 def _found(lines: Iterable[str]) -> _Found:
-    found = _Found()
+    results = _Found()
     package = ""
     for line in lines:
         if match := _PACKAGE.fullmatch(line):
             package = match["name"]
-            found.packages.append(package)
+            results.packages.append(package)
         elif match := _NAME.fullmatch(line):
-            _take_name(found, package, match["name"], match["rest"])
-        elif found.pending and (result := _RESULT.fullmatch(line)):
-            _take(found, package, found.pending, result["figures"])
+            _take_name(results, package, match["name"], match["rest"])
+        elif results.pending and (result := _RESULT.fullmatch(line)):
+            _take(results, package, results.pending, result["figures"])
         elif match := _FAILED.match(line):
-            found.failed.append(match["name"])
-            found.pending = ""
+            results.failed.append(match["name"])
+            results.pending = ""
         elif match := _BETTER.fullmatch(line):
             is_higher = match["better"] == "higher"
-            found.better[match["unit"]] = "higher" if is_higher else "lower"
+            results.better[match["unit"]] = "higher" if is_higher else "lower"
         elif _PASSED.fullmatch(line):
-            found.has_passed = True
+            results.has_passed = True
         elif _ENDED_BADLY.fullmatch(line):
-            found.ended_badly = found.ended_badly or line.strip()
+            results.ended_badly = results.ended_badly or line.strip()
         elif not _OTHER.fullmatch(line):
-            found.unknown.append(line)
-    return found
+            results.unknown.append(line)
+    return results
 
 
 def _take_name(found: _Found, package: str, name: str, rest: str) -> None:

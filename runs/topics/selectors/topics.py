@@ -338,22 +338,22 @@ def _gaps(
     for slug in topic.scenarios:
         if slug not in titles:
             continue
-        known: dict[str, Square] = {}
+        square_of_major: dict[str, Square] = {}
         for entry in entries:
             if entry.table.campaign.scenario.slug == slug:
                 state = "printed" if entry.table.has_figures else "words"
                 for version in entry.table.versions:
                     major = versions.major(version)
-                    known.setdefault(
+                    square_of_major.setdefault(
                         major, Square(major, state, entry.table.campaign.slug)
                     )
         for campaign in executed:
             if campaign.scenario.slug == slug:
                 for version in campaign.factors.get("version", ()):
                     major = versions.major(str(version))
-                    known[major] = Square(major, "decided", campaign.slug)
+                    square_of_major[major] = Square(major, "decided", campaign.slug)
         squares = tuple(
-            known.get(major, Square(major, "unknown"))
+            square_of_major.get(major, Square(major, "unknown"))
             for major in MAJORS[MAJORS.index(topic.first or MAJORS[0]) :]
         )
         reasons = (
@@ -462,22 +462,24 @@ def _executed_rows(executed: Sequence[Campaign]) -> list[Row]:
             _ratio(row, words.listed(row.levels), is_lower=is_lower)
             for row in ratio_rows
         ]
-        known = tuple(point for point in points if point is not None)[:MOST_RATIOS]
-        if known:
+        measured_points = tuple(point for point in points if point is not None)[
+            :MOST_RATIOS
+        ]
+        if measured_points:
             label = f"{campaign.created_at.year} {translate_field(campaign, 'title')}"
-            rows.append(Row(label, known, _address(campaign), False))
+            rows.append(Row(label, measured_points, _address(campaign), False))
     return rows
 
 
 def _ratio(row: RatioRow, label: str, *, is_lower: bool) -> Ratio | None:
-    found = row.comparison
-    if not found.ratio:
+    comparison = row.comparison
+    if not comparison.ratio:
         return None
     if not is_lower:
-        return Ratio(found.ratio, label, found.low, found.high)
-    low = 1 / found.high if found.high else None
-    high = 1 / found.low if found.low else None
-    return Ratio(1 / found.ratio, label, low, high)
+        return Ratio(comparison.ratio, label, comparison.low, comparison.high)
+    low = 1 / comparison.high if comparison.high else None
+    high = 1 / comparison.low if comparison.low else None
+    return Ratio(1 / comparison.ratio, label, low, high)
 
 
 def _address(campaign: Campaign) -> str:

@@ -267,11 +267,11 @@ class BatchDoor(_Door):
         sent = read(request._request, takes_files=False)
         faults = Faults()
         with reading.reader() as outputs:
-            found = runs.batch(sent.content, faults, outputs)
+            uploaded_runs = runs.batch(sent.content, faults, outputs)
 
         def store() -> Answer:
             faults.refuse_if_any()
-            return {"runs": _stored(request, found)}
+            return {"runs": _stored(request, uploaded_runs)}
 
         return self._answer(request, sent, store)
 

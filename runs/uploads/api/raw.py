@@ -139,9 +139,9 @@ def _output(
 ) -> Reading | None:
     tool = reading.tool_named(tool_name)
     if not tool:
-        known = ", ".join(reading.tools())
+        tool_names = ", ".join(reading.tools())
         message = _("Name the tool that wrote the raw output; known are: %(known)s.")
-        run.fault("tool", "tool_unknown", message % {"known": known})
+        run.fault("tool", "tool_unknown", message % {"known": tool_names})
         return None
     try:
         return outputs.output(tool, files)

@@ -145,8 +145,8 @@ def _is_whole(proof: Proof) -> bool:
 
 def _tried(ablation: Ablation, answers: Answers) -> Iterator[TriedRow]:
     of_time, of_cpu = (_index_shares(proof) for proof in (answers.time, answers.cpu))
-    for kept in ablation.suspects:
-        suspect = Suspect.from_json(kept)
+    for row in ablation.suspects:
+        suspect = Suspect.from_json(row)
         shares = [shares.get(suspect.key) for shares in (of_time, of_cpu)]
         time, cpu = (ablation_words.answer(share) if share else "" for share in shares)
         yield TriedRow(

@@ -57,7 +57,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         :MOST_RECORDINGS
     ]
     answers = ablations.answers(ablation) if ablation else None
-    tried = [Suspect.from_json(kept) for kept in ablation.suspects] if ablation else []
+    tried = [Suspect.from_json(row) for row in ablation.suspects] if ablation else []
     # What no run has answered was not tried.
     has_answer = answers is not None and (answers.time or answers.cpu)
     is_live = ablation is not None and ablation.campaign.state in Campaign.LIVE

@@ -47,7 +47,7 @@ def _sync_metrics() -> None:
 def _scenarios() -> list[Scenario]:
     """One of each slug: what the code knows is more than a theme of the archive."""
     runnable = {scenario.slug for scenario in registry.runnable()}
-    known = [
+    shown_scenarios = [
         Scenario(
             slug=scenario.slug,
             title=scenario.title,
@@ -56,7 +56,7 @@ def _scenarios() -> list[Scenario]:
         )
         for scenario in registry.known()
     ]
-    slugs = {scenario.slug for scenario in known}
+    slugs = {scenario.slug for scenario in shown_scenarios}
     themes = [
         Scenario(
             slug=theme, title=title_of(theme), description=question, runnable=False
@@ -64,4 +64,4 @@ def _scenarios() -> list[Scenario]:
         for theme, question in THEMES.items()
         if theme not in slugs
     ]
-    return themes + known
+    return themes + shown_scenarios

@@ -119,9 +119,13 @@ def create(
         workload = Workload(
             name=name.strip(), description=description, project=project, created_by=by
         )
-        taken = (*NOT_SLUGS, *BUILT_IN)
+        reserved_names = (*NOT_SLUGS, *BUILT_IN)
         slugs.store(
-            workload, called=name, otherwise="workload", project=project, taken=taken
+            workload,
+            called=name,
+            otherwise="workload",
+            project=project,
+            taken=reserved_names,
         )
         details = {"name": workload.name}
         audit.record("workload_made", workload, after=details)

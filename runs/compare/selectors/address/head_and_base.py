@@ -132,8 +132,8 @@ def find_newest(base: str, *, campaign: Campaign, reader: Reader) -> tuple[Side,
     """
     head = _newest(campaign)
     ref = campaign.tracked_ref or (head.revision.ref if head.revision else "")
-    asked = base or (f"history:{ref}" if ref else "")
-    return both(asked, head.text, campaign=campaign.slug, reader=reader)
+    base_asked = base or (f"history:{ref}" if ref else "")
+    return both(base_asked, head.text, campaign=campaign.slug, reader=reader)
 
 
 def _both(base: str, head: str, campaign: str, reader: Reader) -> tuple[Side, Side]:

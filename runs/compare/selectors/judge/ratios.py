@@ -100,12 +100,14 @@ class Tables:
         if subject not in self._found:
             pairs, judge = self.pairs(subject), self._given or self._judge(subject)
             rows = _rows(pairs, self._name, self._summaries, judge)
-            asked = Counter(
+            pair_counts = Counter(
                 (pair.subject, *pair.labels)
                 for pair in ratio_pairs(self._cells, subject=subject)
             )
             self._found[subject] = [
-                replace(row, asked=asked[row.subject, row.base_label, row.head_label])
+                replace(
+                    row, asked=pair_counts[row.subject, row.base_label, row.head_label]
+                )
                 for row in rows
             ]
         return self._found[subject]
