@@ -8,6 +8,7 @@ from runs.campaigns.selectors.explanations import EXPLAINERS, Explanation
 from runs.campaigns.services.repeats import CONTINUATIONS, Continuation
 from runs.models import Campaign
 from runs.why.selectors import ablations, answers
+from runs.why.services import put_back
 
 
 @EXPLAINERS.join
@@ -28,6 +29,7 @@ def continuation(campaign: Campaign) -> Continuation | None:
     ablation = ablations.find_ablation(campaign.pk)
     if ablation is None:
         return None
+    put_back.note_unchanged(ablation=ablation)
     is_open = ablations.is_open(ablation)
     reason = _("Added: the first six rounds did not decide.") if is_open else ""
     return Continuation(reason, takes_all_rounds=True)

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from runs.access.selectors.projects import Reader, visible
 from runs.analysis.why import proof
-from runs.analysis.why.proof import AGAIN, A, Arms, B, Proof
+from runs.analysis.why.proof import AGAIN, ALL, A, Arms, B, Proof
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Ablation, Campaign, Measurement, Run
 from runs.scenarios import registry
@@ -25,7 +25,8 @@ class Answers:
     Times of runs that are invalid, since others had the machine, are left out, as everywhere; their
     processor time counts: a process is charged for its own only. `has_ended`: no run follows.
     `lacking` are the arms that have too few values of time and of processor time for an answer, and
-    how many runs of each have ended with one; `values` is how many there are of both.
+    how many runs of each have ended with one; `values` is how many there are of both. `unchanged`
+    are the suspects that the records of their arms show as B has them: these arms tell nothing.
     """
 
     time: Proof | None
@@ -33,6 +34,7 @@ class Answers:
     has_ended: bool = False
     lacking: Mapping[str, int] = field(default_factory=dict)
     values: tuple[int, int] = (0, 0)
+    unchanged: tuple[str, ...] = ()
 
 
 def list_ablations(base: int, head: int, *, to: Reader) -> list[Ablation]:
@@ -69,8 +71,17 @@ def answers(ablation: Ablation) -> Answers:
 
 
 def _answers(ablation: Ablation, *, has_ended: bool) -> Answers:
-    names = [str(suspect["name"]) for suspect in ablation.suspects]
-    time, cpu = _arms(ablation)
+    unchanged = tuple(
+        str(suspect["name"])
+        for suspect in ablation.suspects
+        if suspect.get("unchanged")
+    )
+    names = [
+        str(suspect["name"])
+        for suspect in ablation.suspects
+        if suspect["name"] not in unchanged
+    ]
+    time, cpu = (_informative(arms, unchanged) for arms in _arms(ablation))
     lacking = proof.lacking(cpu if any(cpu.values()) else time, [A, B, AGAIN, *names])
     return Answers(
         _proof(time, names, has_ended=has_ended),
@@ -78,7 +89,19 @@ def _answers(ablation: Ablation, *, has_ended: bool) -> Answers:
         has_ended,
         lacking if has_ended else {},
         (sum(map(len, time.values())), sum(map(len, cpu.values()))),
+        unchanged,
     )
+
+
+def _informative(arms: Arms, unchanged: Sequence[str]) -> Arms:
+    """Without the arms in which something was not put back: theirs, and that of all together."""
+    if not unchanged:
+        return arms
+    return {
+        name: values
+        for name, values in arms.items()
+        if name != ALL and name not in unchanged
+    }
 
 
 def _proof(arms: Arms, names: Sequence[str], *, has_ended: bool) -> Proof | None:
@@ -86,6 +109,8 @@ def _proof(arms: Arms, names: Sequence[str], *, has_ended: bool) -> Proof | None
 
     Others have theirs.
     """
+    if not names:
+        return None
     if has_ended:
         arms = {
             name: values
@@ -98,10 +123,10 @@ def _proof(arms: Arms, names: Sequence[str], *, has_ended: bool) -> Proof | None
 
 def is_open(ablation: Ablation) -> bool:
     """Whether more rounds could still say something."""
-    answers_found = _answers(ablation, has_ended=False)
-    known_proofs = [
-        proof for proof in (answers_found.time, answers_found.cpu) if proof is not None
-    ]
+    current = _answers(ablation, has_ended=False)
+    if len(current.unchanged) == len(ablation.suspects):
+        return False
+    known_proofs = [proof for proof in (current.time, current.cpu) if proof is not None]
     return not known_proofs or not all(proof.is_final for proof in known_proofs)
 
 

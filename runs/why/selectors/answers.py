@@ -119,11 +119,11 @@ def answer_ablation(ablation: Ablation, answers: Answers) -> AblationAnswer:
         if proof is not None:
             text = " ".join(ablation_words.proof_sentences(proof))
             sentences.append(_("%(title)s: %(text)s") % {"title": title, "text": text})
-        elif answers.has_ended:
+        elif answers.has_ended and not answers.unchanged:
             text = _("%(title)s: no answer, since an arm has too few runs that count.")
             sentences.append(text % {"title": title})
     return AblationAnswer(
-        sentences=tuple(sentences),
+        sentences=(*sentences, *_unchanged(answers)),
         rows=tuple(_tried(ablation, answers)),
         notes=(*_figures(proofs), *_missing(answers)),
         is_explained=any(
@@ -183,6 +183,14 @@ def _figures(proofs: dict[str, Proof | None]) -> Iterator[str]:
                 "control": ablation_words.interval(proof.control),
                 "rounds": proof.rounds,
             }
+
+
+def _unchanged(answers: Answers) -> Iterator[str]:
+    for name in answers.unchanged:
+        yield _(
+            "%(name)s was not put back: the records of its runs show it as B has it, so they tell "
+            "nothing of it."
+        ) % {"name": name}
 
 
 def _missing(answers: Answers) -> Iterator[str]:

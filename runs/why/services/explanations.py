@@ -58,8 +58,10 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     ]
     answers = ablations.answers(ablation) if ablation else None
     tried = [Suspect.from_json(row) for row in ablation.suspects] if ablation else []
-    # What no run has answered was not tried.
-    has_answer = answers is not None and (answers.time or answers.cpu)
+    # What no run has answered was not tried; what could not be put back was.
+    has_answer = answers is not None and bool(
+        answers.time or answers.cpu or answers.unchanged
+    )
     is_live = ablation is not None and ablation.campaign.state in Campaign.LIVE
     proposed = _proposed(differences, tried if has_answer or is_live else (), answers)
     arms = _arms(a, b, recordings)

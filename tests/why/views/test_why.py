@@ -824,6 +824,64 @@ def test_a_single_object_is_put_back_after_the_set_up_of_its_arm(member, without
     )
 
 
+def test_an_arm_whose_records_show_the_index_missing_tells_nothing_of_it(
+    member, without_index
+):
+    made = queue(member, without_index)
+    for run in made.campaign.runs.select_related("cell"):
+        arm = run.cell.levels["arm"]
+        finish(
+            run,
+            (0.01 if arm == A else 0.1) * (1 + run.repeat / 1000),
+            5.0,
+            settings=settings(**{DECOY: "4"}),
+            plan=SCAN,
+            compiler="12.2.0",
+            objects={
+                "index": {"t_k": INDEX} if arm == A else {},
+                "relation": {"t": "TABLE"},
+            },
+        )
+    # Nothing else was tried, so that six further rounds would tell nothing either.
+    assert repeats.add_round(campaign=made.campaign) == 0
+    Campaign.objects.update(state=Campaign.State.FINISHED)
+    answer = member.get(without_index).context["answer"]
+    assert "index t_k was not put back: the records of its runs" in answer.sentence
+    assert "has no effect above" not in answer.sentence
+    assert [row.time for row in answer.ablation.rows] == [""]
+    rows = {row.key: row for row in answer.differences}
+    assert rows["setup init_sql"].is_proposed
+
+
+@pytest.mark.parametrize("is_put_back", [True, False])
+def test_an_arm_whose_records_show_the_setting_of_b_tells_nothing_of_it(
+    member, address, is_put_back
+):
+    made = queue(member, address)
+    put_back = {
+        A: {PARALLEL: "0", DECOY: "4"},
+        PARALLEL: {PARALLEL: "0" if is_put_back else "2", DECOY: "3"},
+        DECOY: {PARALLEL: "2", DECOY: "4"},
+    }
+    for run in made.campaign.runs.select_related("cell"):
+        arm = run.cell.levels["arm"]
+        finish(
+            run,
+            (0.1 if arm == A else 0.05) * (1 + (7 * run.repeat) % 5 / 100),
+            9.0,
+            settings=settings(**put_back.get(arm, {PARALLEL: "2", DECOY: "3"})),
+            plan=GATHER,
+            compiler="12.2.0",
+        )
+    assert repeats.add_round(campaign=made.campaign) == 48
+    Campaign.objects.update(state=Campaign.State.FINISHED)
+    sentence = member.get(address).context["answer"].sentence
+    assert (f"{PARALLEL} was not put back" in sentence) is not is_put_back
+    # The other arm tells of its own suspect.
+    assert f"{DECOY} was not put back" not in sentence
+    assert DECOY in sentence
+
+
 def test_what_the_slices_have_decided_is_what_the_page_begins_with(
     member, measured, address
 ):
