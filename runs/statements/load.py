@@ -9,7 +9,7 @@ import hashlib
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -22,6 +22,7 @@ from runs.statements.tokens import (
     fingerprint,
     masked,
     one,
+    shown,
     statements,
     with_values,
 )
@@ -167,6 +168,7 @@ class _Call:
 
     line: int
     key: str
+    shown: str
     texts: tuple[str, ...]
     milliseconds: float | None
     is_transaction: bool
@@ -180,6 +182,7 @@ class _Group:
 
     line: int
     key: str
+    shown: str
     is_transaction: bool
     writes: bool
     calls: int = 0
@@ -400,7 +403,7 @@ class _Collected:
         elif word in _ENDS or (word in _UNDOES and "to" not in statement.words[:4]):
             self._close(session)
         elif word in {"rollback", "prepare"} and "transaction" in statement.words[:2]:
-            self._leave_out(fingerprint(statement), execution.line, "control")
+            self._leave_out_statement(statement, execution.line, "control")
         else:
             call = self._call(statement, execution)
             pending = self._open.get(session)
@@ -417,7 +420,8 @@ class _Collected:
         """What is run; None for what is left out."""
         key = fingerprint(statement)
         if reason := _reason(statement, execution):
-            self._leave_out(key, execution.line or statement.line, reason, times)
+            line = execution.line or statement.line
+            self._leave_out_statement(statement, line, reason, times)
             return None
         text = with_values(statement, execution.values or {})
         if self._masks:
@@ -425,7 +429,14 @@ class _Collected:
             self._masked += number
         writes = bool(_WRITES.intersection(statement.words)) or _locks(statement)
         return _Call(
-            execution.line, key, (text,), execution.duration_ms, False, writes, times
+            line=execution.line,
+            key=key,
+            shown=shown(statement),
+            texts=(text,),
+            milliseconds=execution.duration_ms,
+            is_transaction=False,
+            writes=writes,
+            times=times,
         )
 
     def _close(self, session: str) -> None:
@@ -440,6 +451,7 @@ class _Collected:
                 _Call(
                     line=calls[0].line,
                     key=";\n".join(call.key for call in calls),
+                    shown=";\n".join(call.shown for call in calls),
                     texts=tuple(text for call in calls for text in call.texts),
                     milliseconds=sum(known) if len(known) == len(times) else None,
                     is_transaction=True,
@@ -450,16 +462,26 @@ class _Collected:
     def _add(self, call: _Call) -> None:
         group = self.groups.get(call.key)
         if group is None:
-            group = _Group(call.line, call.key, call.is_transaction, call.writes)
+            group = _Group(
+                call.line, call.key, call.shown, call.is_transaction, call.writes
+            )
             self.groups[call.key] = group
         group.add(call)
 
-    def _leave_out(self, key: str, line: int, reason: str, times: int = 1) -> None:
-        shown = key[:LONGEST_SHOWN]
-        before = self.left_out.get((reason, shown))
-        calls = times + (before.calls if before else 0)
-        first = before.line if before else line
-        self.left_out[reason, shown] = LeftOut(shown, first, calls, reason)
+    def _leave_out_statement(
+        self, statement: Statement, line: int, reason: str, times: int = 1
+    ) -> None:
+        key = fingerprint(statement)
+        self._leave_out(shown(statement), line, reason, times=times, key=key)
+
+    def _leave_out(
+        self, text: str, line: int, reason: str, *, times: int = 1, key: str = ""
+    ) -> None:
+        """Name what is not run; `key` is that of its kind, its text if empty."""
+        before = self.left_out.get((reason, key or text))
+        if before is None:
+            before = LeftOut(text[:LONGEST_SHOWN], line, 0, reason)
+        self.left_out[reason, key or text] = replace(before, calls=before.calls + times)
 
 
 def _single(text: str) -> Statement:
@@ -525,14 +547,14 @@ def _reason_of_values(statement: Statement, execution: Execution) -> str:
 
 def _has_marks(statement: Statement) -> bool:
     return any(
-        token.kind == "symbol" and token.text == "?" for token in statement.tokens
+        token.kind == "symbol" and "?" in token.text for token in statement.tokens
     )
 
 
 def _unit(number: int, group: _Group) -> Unit:
     return Unit(
         number=number,
-        text=group.key[:LONGEST_SHOWN],
+        text=group.shown[:LONGEST_SHOWN],
         line=group.line,
         calls=group.calls,
         milliseconds=group.milliseconds if group.is_timed else None,

@@ -27,10 +27,14 @@ _TOKEN = re.compile(
     |(?P<word>[^\W\d][\w$]*)
     |(?P<number>(?:0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|\d[\d_]*(?:\.(?!\.)\d*)?|\.\d+)
         (?:[eE][+-]?\d+)?)
+    |(?P<operator>(?:(?!--|/\*)[-~!@\#^&|`?+*/%<>=])+)
     |(?P<symbol>::|[^\s\w])
     """,
     re.VERBOSE | re.DOTALL,
 )
+# An operator with none of these does not end in a sign: `=-1` compares with a negative number.
+_MAY_END_IN_A_SIGN = frozenset("~!@#^&|`?%")
+_OPERATOR = re.compile(r"[-~!@#^&|`?+*/%<>=]+")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _QUOTE_ENDS = ("escaped", "string", "name")
 
@@ -88,9 +92,18 @@ def _token(sql: str, match: re.Match[str]) -> Token:
                 _("Line %(line)s: a quote is opened and not closed."), place, sql
             )
         return Token("string", sql[place : end + len(match[0])], place)
+    if match["operator"] is not None:
+        return Token("symbol", _operator(match["operator"]), place)
     kinds: tuple[Kind, ...] = ("space", "parameter", "word", "number", "symbol")
     kind = next(kind for kind in kinds if match[kind] is not None)
     return Token(kind, match[0], place)
+
+
+def _operator(text: str) -> str:
+    """The operator at the beginning of its characters; others are signs of what follows."""
+    if _MAY_END_IN_A_SIGN.intersection(text):
+        return text
+    return text[0] + text[1:].rstrip("+-")
 
 
 def _end_of_comment(sql: str, start: int) -> int:
@@ -231,16 +244,7 @@ _BEFORE_A_SIGN = frozenset(
         "",
         "(",
         ",",
-        "=",
-        "<",
-        ">",
-        "+",
-        "-",
-        "*",
-        "/",
-        "||",
         "[",
-        "|",
         "select",
         "where",
         "and",
@@ -279,6 +283,35 @@ def fingerprint(statement: Statement) -> str:
     return " ".join(_shorten_lists(words))
 
 
+# What `shown` has of a list of constants, and of several rows of them.
+_CONSTANTS = re.compile(r"\?(?: ?, ?\?)+")
+_ROWS = re.compile(r"\((\?(?:, \.\.\.)?)\)(?: ?, ?\(\1\))+")
+
+
+def shown(statement: Statement) -> str:
+    """A statement as it was written, without its constants, comments and lines.
+
+    Of lists of constants there is the first.
+    """
+    parts: list[str] = []
+    words: list[str] = []
+    for token in statement.tokens:
+        if token.kind == "space":
+            parts.append(" ")
+            continue
+        if not _is_constant(token, words):
+            parts.append(token.text)
+            words.append(token.lowered)
+            continue
+        if _take_sign(words):
+            while parts.pop() == " ":
+                continue
+        parts.append(CONSTANT)
+        words.append(CONSTANT)
+    text = re.sub(" +", " ", "".join(parts))
+    return _ROWS.sub(r"(\1), ...", _CONSTANTS.sub(f"{CONSTANT}, ...", text))
+
+
 def _is_constant(token: Token, before: Sequence[str]) -> bool:
     if token.kind in {"string", "number", "parameter"}:
         return True
@@ -286,11 +319,15 @@ def _is_constant(token: Token, before: Sequence[str]) -> bool:
     return token.kind == "word" and token.lowered in _CONSTANT_WORDS and not is_tested
 
 
-def _take_sign(words: list[str]) -> None:
-    if words and words[-1] in {"-", "+"}:
-        before = words[-2] if len(words) > 1 else ""
-        if before in _BEFORE_A_SIGN:
-            words.pop()
+def _take_sign(words: list[str]) -> bool:
+    """Take the sign of a number that follows from the words; whether there was one."""
+    if not words or words[-1] not in {"-", "+"}:
+        return False
+    before = words[-2] if len(words) > 1 else ""
+    if before not in _BEFORE_A_SIGN and not _OPERATOR.fullmatch(before):
+        return False
+    words.pop()
+    return True
 
 
 def _shorten_lists(words: Sequence[str]) -> list[str]:

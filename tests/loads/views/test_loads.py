@@ -72,7 +72,7 @@ def body(response):
 
 def test_what_was_read_is_shown_before_anything_is_kept(client, member):
     page = body(client.post("/loads/new/", sent(check="1")))
-    assert "select count ( * ) from orders where note = ?" in page
+    assert "SELECT count(*) FROM orders WHERE note = ?" in page
     assert "COPY needs its rows" in page
     assert "writes; it is rolled back" in page
     assert Load.objects.count() == 0
@@ -83,7 +83,7 @@ def test_a_load_that_is_kept_is_encrypted_and_can_be_removed(client, member, pro
     answer = client.post(
         "/loads/new/", sent(store="1", statements="", statements_file=log), follow=True
     )
-    assert "select count ( * ) from items" in body(answer)
+    assert "SELECT count(*) FROM items" in body(answer)
     kept = Load.objects.get()
     assert SECRET.encode() not in bytes(kept.content) + bytes(kept.key_encrypted)
     assert results.opened(kept).units[0].samples[0][0].startswith("SELECT count(*)")

@@ -7,7 +7,7 @@ import pytest
 from runs.statements import data_script, load
 from runs.statements.data_script import DataRefused
 from runs.statements.load import NoStatements
-from runs.statements.tokens import NotSql, fingerprint, masked, one
+from runs.statements.tokens import NotSql, fingerprint, masked, one, shown
 
 BEGIN = "2026-11-28 10:00:00.123 UTC [{}] "
 
@@ -34,6 +34,23 @@ def units(read):
 )
 def test_statements_that_differ_in_constants_are_one(left, right):
     assert fingerprint(one(left)) == fingerprint(one(right))
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [
+        ("SELECT a||'x', b->>'k'\n  FROM t -- note", "SELECT a||?, b->>? FROM t"),
+        (
+            "SELECT 1 WHERE a>=1 AND b@@'q' AND c<>- 5",
+            "SELECT ? WHERE a>=? AND b@@? AND c<>?",
+        ),
+        ("SELECT x FROM t WHERE a IN (1,2, 3)", "SELECT x FROM t WHERE a IN (?, ...)"),
+        ("INSERT INTO t VALUES (1, 2), (3, 4)", "INSERT INTO t VALUES (?, ...), ..."),
+        ("SELECT a--1\n+1", "SELECT a +?"),
+    ],
+)
+def test_a_statement_is_named_as_it_was_written(written, named):
+    assert shown(one(written)) == named
 
 
 @pytest.mark.parametrize(
@@ -74,12 +91,12 @@ def test_a_log_gives_statements_with_values_times_and_transactions():
     read = load.read(text)
     assert read.format == "stderr"
     assert units(read) == {
-        "select * from t where a = ?": (1, (("SELECT *\nFROM t WHERE a = 5",),)),
-        "update t set x = ? where a = ?": (
+        "SELECT * FROM t WHERE a = ?": (1, (("SELECT *\nFROM t WHERE a = 5",),)),
+        "UPDATE t SET x = ? WHERE a = ?": (
             1,
             (("UPDATE t SET x = 'it''s' WHERE a = NULL",),),
         ),
-        "insert into t values ( ? );\nselect ?": (
+        "INSERT INTO t VALUES (?);\nSELECT ?": (
             1,
             (("INSERT INTO t VALUES (1)", "SELECT 2"),),
         ),
@@ -113,7 +130,7 @@ def test_sessions_are_told_apart_by_any_prefix(prefix):
         ]
     read = load.read("\n".join(lines), prefix=prefix)
     assert {unit.text: unit.calls for unit in read.units} == {
-        "select a from t;\nselect b from t": 2
+        "SELECT a FROM t;\nSELECT b FROM t": 2
     }
 
 
@@ -185,7 +202,7 @@ def test_pg_stat_statements_is_read_as_people_keep_it(text):
     read = load.read(text)
     assert read.format == "pg_stat_statements"
     assert [(unit.text, unit.calls, unit.milliseconds) for unit in read.units] == [
-        ("select a from t", 12, 34.5)
+        ("SELECT a FROM t", 12, 34.5)
     ]
     assert [(row.reason, row.calls) for row in read.left_out] == [("no_values", 3)]
 
