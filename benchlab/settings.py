@@ -220,6 +220,9 @@ WATCH_SECONDS = env.float("BENCHLAB_WATCH_SECONDS", default=15.0)
 # How long a loaded cluster stays on its server for a next campaign, and how much all may take.
 KEPT_CLUSTERS_HOURS = env.amount("BENCHLAB_KEPT_CLUSTERS_HOURS", default=6.0)
 KEPT_CLUSTERS_GB = env.amount("BENCHLAB_KEPT_CLUSTERS_GB", default=20.0)
+# Of dumps that are uploaded for loads: the largest, which may unpack to ten times as much, and all.
+LOAD_DUMP_MB = env.amount("BENCHLAB_LOAD_DUMP_MB", default=300.0)
+LOAD_DUMPS_MB = env.amount("BENCHLAB_LOAD_DUMPS_MB", default=3000.0)
 # How often a run is started again after its target lost it (a restart of the target).
 MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
 

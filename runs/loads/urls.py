@@ -11,6 +11,7 @@ pages = [
     page("loads/new/", loads.load_new),
     page("loads/<slug:slug>/", loads.load_detail),
     page("loads/<slug:slug>/measure/", loads.load_measure),
+    page("loads/<slug:slug>/dump/", loads.load_dump),
     page("loads/<slug:slug>/delete/", loads.load_delete),
     page("loads/<slug:slug>/answers/<slug:campaign>/", loads.load_answer),
     page("loads/<slug:slug>/answers/<slug:campaign>/report.md", loads.load_report),

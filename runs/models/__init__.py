@@ -15,7 +15,7 @@ from runs.models.campaigns import (
 )
 from runs.models.changes import Change, GateAnswer, StaleCell, Webhook, WebhookDelivery
 from runs.models.hosts import HostSecret, WorkerHost
-from runs.models.loads import Load
+from runs.models.loads import Load, LoadPart
 from runs.models.measurements import Measurement, Metric, Series
 from runs.models.observations import Edition, Observation
 from runs.models.postgres import (

@@ -40,6 +40,8 @@ class Load(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(_("kept until"))
+    # Of a dump that is uploaded, 0 without one.
+    dump_bytes = models.BigIntegerField(default=0)
 
     objects = LoadQuerySet.as_manager()
 
@@ -49,3 +51,19 @@ class Load(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class LoadPart(models.Model):
+    """A part of a load's dump, encrypted with the load's own key."""
+
+    load = models.ForeignKey(Load, models.CASCADE, related_name="parts")
+    number = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["load", "number"], name="load_part_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.load_id}/{self.number}"

@@ -29,6 +29,8 @@ class Limits:
 
 # 10 MB of JSON, the largest that a door takes, need about 400 MB.
 OF_A_REQUEST = Limits(cpu_seconds=10, memory_bytes=2**30)
+# Some hundred MB, unpacked and counted.
+OF_A_DUMP = Limits(cpu_seconds=90, memory_bytes=2**30, is_long=True)
 # A project of a million runs.
 OF_A_PROJECT = Limits(cpu_seconds=3600, memory_bytes=2**32, is_long=True)
 # What a ZIP may have unpacked, and a little more.

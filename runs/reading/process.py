@@ -36,7 +36,7 @@ PLACES = 2
 # takes less than what the limit of pages is about. Most outputs of tools are smaller.
 SMALL_CHARACTERS = 64 * 1024
 # Read in a process of their own however small they are: archives, XML and databases.
-ALWAYS_APART = frozenset({"import"})
+ALWAYS_APART = frozenset({"import", "load dump"})
 
 _places = threading.BoundedSemaphore(PLACES)
 _ROOT = str(Path(__file__).resolve().parents[2])

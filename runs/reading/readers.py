@@ -42,6 +42,7 @@ KINDS = {
     "import": "runs.reading.kinds.peers",
     "load": "runs.reading.kinds.loads",
     "load data": "runs.reading.kinds.load_data",
+    "load dump": "runs.reading.kinds.load_dumps",
     "plan": "runs.reading.kinds.plans",
     "scripts": "runs.reading.kinds.scripts",
     "settings": "runs.reading.kinds.settings",

@@ -17,6 +17,7 @@ from runs.reading.refusals import NotUnderstood, Refusal, TooMuch
 from runs.shared import database
 from runs.shared.errors import ServiceError
 from runs.statements.data_script import DataScript
+from runs.statements.dumps import DumpPart
 from runs.statements.load import Load
 from runs.tools import registry
 from runs.tools.adapter import Files, Reading
@@ -73,6 +74,18 @@ class Reader:
             return cast(
                 DataScript,
                 self._reading.read("load data", {"text": text}, size=len(text)),
+            )
+
+    def load_dump(self, part: bytes, *, is_last: bool, most_bytes: int) -> DumpPart:
+        """The next part of a load's dump, which may unpack to so many bytes in all."""
+        request = {
+            "part": {"base64": b64encode(part).decode()},
+            "is_last": is_last,
+            "most_bytes": most_bytes,
+        }
+        with _limited("dump"):
+            return cast(
+                DumpPart, self._reading.read("load dump", request, size=len(part))
             )
 
     def settings(self, text: str) -> ConfFile:

@@ -48,6 +48,12 @@ class NotSql(ValueError):
         self.wording = wording_of(text, {"line": self.line})
         super().__init__(text)
 
+    def behind(self, lines: int) -> "NotSql":
+        """The same where the text itself begins behind so many lines."""
+        self.line += lines
+        self.wording = wording_of(str(self), {"line": self.line})
+        return self
+
 
 @dataclass(frozen=True)
 class Token:

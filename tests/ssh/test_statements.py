@@ -1,12 +1,18 @@
 """A load of somebody's own on a real target: its data, its statements, and what is kept of them."""
 
+import shutil
+import subprocess
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from runs.execution.errors import TargetProblem
+from runs.pair.clusters import Cluster, Installation
 from runs.statements import content, data_script, load
 from runs.statements.content import LoadContent, LoadData
+from runs.statements.dumps import DumpReader
 from runs.statements.found import Found
 from tests.ssh.arranging import NOTHING, nothing_is_left
 from tests.ssh.directing import execute
@@ -85,7 +91,7 @@ def test_statements_are_timed_and_only_the_key_of_the_load_opens_what_was_found(
     ]
     # Division by zero, no right to read files, the timeout. The transaction was rolled back.
     assert codes == ["00000", "00000", "00000", "22012", "42501", "57014"]
-    counted = by_text["select count ( * ) from orders where note = ?"]
+    counted = by_text["SELECT count(*) FROM orders WHERE note = ?"]
     assert counted.milliseconds > 0
     assert counted.executions >= 3 * 2  # two samples
     assert [node.title for node in counted.shapes[0].nodes] == [
@@ -120,6 +126,84 @@ def test_data_that_cannot_be_loaded_end_the_run_with_the_reason(
     with pytest.raises(TargetProblem) as raised:
         executed(direct, plan, given)
     assert raised.value.code == "data_not_loaded"
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def in_parts(given, file):
+    """A load whose dump is a file that comes in parts."""
+    parts = [file[begin : begin + 10_000] for begin in range(0, len(file), 10_000)]
+
+    async def read_part(number):
+        return parts[number - 5]
+
+    dump = DumpReader(10_000_000).take(file, is_last=True).dump
+    data = LoadData(
+        "dump",
+        format=dump.format,
+        first_part=5,
+        parts=len(parts),
+        list_text=dump.list_text,
+    )
+    return replace(given, data=data, read_part=read_part)
+
+
+@pytest.fixture
+def archive(binaries, account, test_folder):
+    """What pg_dump -Fc writes of a database that needs 18 in one of its tables."""
+    folder = Path(tempfile.mkdtemp(dir=test_folder))
+    folder.chmod(0o711)
+    bindir = binaries.postgresql18
+    cluster = Cluster(Installation("18.0", bindir), folder / "cluster")
+    cluster.make({})
+
+    def make(text):
+        def run(program, *arguments):
+            argv = [bindir / program, *arguments]
+            environment = cluster.environment()
+            done = subprocess.run(
+                argv,
+                input=text.encode(),
+                env=environment,
+                check=True,
+                capture_output=True,
+            )
+            return done.stdout
+
+        run("psql", "-qX", "-v", "ON_ERROR_STOP=1")
+        return run("pg_dump", "-Fc")
+
+    cluster.start()
+    yield make
+    cluster.remove()
+    shutil.rmtree(folder)
+
+
+ROWS = "CREATE TABLE orders AS SELECT n AS id, 'row' AS note FROM generate_series(1, 9999) AS n;"
+
+
+def test_an_uploaded_archive_is_restored_by_an_ordinary_role(
+    direct, of_load, base_dir, archive
+):
+    rights = "CREATE ROLE clerk; ALTER TABLE orders OWNER TO clerk; GRANT ALL ON orders TO clerk;"
+    plan, given = of_load("SELECT count(*) FROM orders;", LoadData("dump"))
+    given = in_parts(given, archive(ROWS + rights))
+    findings, _director = executed(direct, plan, given)
+    files = {artifact.name: artifact.content for artifact in findings.artifacts}
+    found = Found.from_json(content.opened(given.key, files[content.ARTIFACT]))
+    assert found.units[0].shapes[0].nodes[1].rows == 9999
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+def test_an_archive_that_is_not_restored_as_a_whole_ends_the_run(
+    direct, of_load, base_dir, archive
+):
+    """What it lacks on one version would be called slow."""
+    plan, given = of_load("SELECT count(*) FROM orders;", LoadData("dump"))
+    new = "CREATE TABLE later (id uuid DEFAULT uuidv7());"
+    with pytest.raises(TargetProblem) as raised:
+        executed(direct, plan, in_parts(given, archive(ROWS + new)))
+    assert raised.value.code == "data_not_loaded"
+    assert "uuidv7" in str(raised.value)
     assert nothing_is_left(base_dir) == NOTHING
 
 
@@ -175,11 +259,11 @@ def test_the_load_as_a_whole_is_drawn_by_several_clients(found_whole, base_dir):
     assert whole.problem == "", whole.message
     assert whole.calls_per_second > 10
     assert findings.measurements["load_rate"] == whole.calls_per_second
-    assert whole.failed == (numbers["select ? / ( bid - ? ) from pgbench_branches"],)
+    assert whole.failed == (numbers["SELECT ? / (bid - ?) FROM pgbench_branches"],)
     # What pgbench would read as its own; the commands of others never reach a shell.
     assert {text for text, number in numbers.items() if number in whole.unsafe} == {
-        "select count ( * ) from pgbench_branches where filler = ?",
-        "select count ( * ) from pgbench_branches where filler ~ ?",
+        "SELECT count(*) FROM pgbench_branches WHERE filler = ?",
+        "SELECT count(*) FROM pgbench_branches WHERE filler ~ ?",
     }
     assert len(whole.drawn) == 4
     told = repr(director.reporter.__dict__)

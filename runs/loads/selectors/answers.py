@@ -151,11 +151,7 @@ def _plan_sentences(plan: PlanDifference) -> Iterator[str]:
         yield _("A sort or hash now uses the disk.")
     if plan.loses_spill:
         yield _("A sort or hash does not use the disk any more.")
-    if plan.only_base or plan.only_head:
-        yield _("Instead of %(base)s it has %(head)s.") % {
-            "base": _listed(plan.only_base),
-            "head": _listed(plan.only_head),
-        }
+    yield from _node_sentences(plan)
     for title, before, after in plan.estimates[:3]:
         yield _("%(node)s: %(before)s rows estimated before, now %(after)s.") % {
             "node": title,
@@ -164,10 +160,20 @@ def _plan_sentences(plan: PlanDifference) -> Iterator[str]:
         }
 
 
+def _node_sentences(plan: PlanDifference) -> Iterator[str]:
+    if plan.only_base and not plan.only_head:
+        yield _("It does without %(nodes)s.") % {"nodes": _listed(plan.only_base)}
+    elif plan.only_head and not plan.only_base:
+        yield _("It has in addition %(nodes)s.") % {"nodes": _listed(plan.only_head)}
+    elif plan.only_base:
+        yield _("Instead of %(base)s it has %(head)s.") % {
+            "base": _listed(plan.only_base),
+            "head": _listed(plan.only_head),
+        }
+
+
 def _listed(titles: Sequence[str]) -> str:
     most = 4
-    if not titles:
-        return _("nothing")
     text = ", ".join(titles[:most])
     return _("%(text)s and more") % {"text": text} if len(titles) > most else text
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from runs.access.services import audit, encryption, host_secrets
 from runs.campaigns.services import campaigns
 from runs.campaigns.services.drafts import Draft
+from runs.loads.services import dumps, results
 from runs.models import Campaign, Installation, Load, Project, Server
 from runs.scenarios import statements
 from runs.shared import reading, slugs
@@ -35,8 +36,8 @@ _NOT_SLUGS = ("new",)
 class Brought:
     """What somebody brings: a text of statements, perhaps counters of the same server, and data.
 
-    `data_kind` is `pgbench` (with `scale`), `sql` (with `sql`) or `file` (with `path`, a dump on
-    the server).
+    `data_kind` is `pgbench` (with `scale`), `sql` (with `sql`), `dump` (which is uploaded next,
+    `loads.services.dumps`) or `file` (with `path`, a dump on the server).
     """
 
     statements: str
@@ -118,7 +119,18 @@ def _is_path(path: str) -> bool:
 
 def _data(brought: Brought, script: DataScript | None) -> LoadData:
     if script is not None:
-        return LoadData("sql", script=script.script, extensions=script.extensions)
+        return LoadData(
+            "sql",
+            script=script.script,
+            extensions=script.extensions,
+            tables=script.tables,
+            objects=script.statements,
+            left_out=script.left_out,
+            roles=script.roles,
+            needs=script.needs,
+        )
+    if brought.data_kind == "dump":
+        return LoadData("dump")
     if brought.data_kind == "file":
         return LoadData("file", path=brought.path)
     return LoadData("pgbench", scale=brought.scale)
@@ -206,9 +218,20 @@ def queue(*, load: Load, asked: Asked, by: User | None) -> Campaign:
 
     In each round every version has a run in a random order, each with a fresh copy of the data.
     """
+    data = results.opened(load).data
+    if data.is_missing:
+        message = _("Its data are missing: upload the dump first.")
+        raise ServiceError("dump_missing", message)
     if len({installation.version for installation in asked.installations}) < 2:
         message = _("Choose two versions or more.")
         raise ServiceError("one_version", message, field="installations")
+    dumps.require_versions(
+        data,
+        {
+            installation.version_num // 10_000: installation.version
+            for installation in asked.installations
+        },
+    )
     draft = Draft(
         title=_("%(name)s, statement by statement") % {"name": load.name},
         scenario=statements.SCENARIO.slug,

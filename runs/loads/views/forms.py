@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors.permission_table import Right
-from runs.loads.services import loads
+from runs.loads.services import dumps, loads
 from runs.loads.services.loads import Asked, Brought
 from runs.models import Installation, Server
 from runs.scenarios import statements
@@ -94,6 +94,7 @@ class LoadForm(forms.Form):
         choices=(
             ("pgbench", _("the tables of pgbench")),
             ("sql", _("SQL, such as pg_dump writes it (plain)")),
+            ("dump", _("a dump that is uploaded next (plain, gz, custom or tar)")),
             ("file", _("a dump on the server (custom, directory or tar)")),
         ),
         initial="pgbench",
@@ -168,6 +169,31 @@ class LoadForm(forms.Form):
             sql=fields["sql"].replace("\r\n", "\n"),
             path=fields["path"],
         )
+
+
+class PartForm(forms.Form):
+    """A part of a dump; `size` is that of all of it, and missing where this is all."""
+
+    part = forms.FileField(label=_("Dump"), required=True)
+    number = forms.IntegerField(required=False, min_value=0)
+    size = forms.IntegerField(required=False, min_value=1)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["part"].help_text = _(
+            "pg_dump plain, packed by gzip, -Fc or -Ft; up to %(most)d MB."
+        ) % {"most": dumps.most_bytes() // 1_000_000}
+
+    def clean_part(self) -> bytes:
+        """Its bytes."""
+        uploaded: UploadedFile[bytes] = self.cleaned_data["part"]
+        if (uploaded.size or 0) > dumps.PART_BYTES:
+            message = _("Without JavaScript a dump may have %(most)d MB.")
+            raise forms.ValidationError(
+                message, params={"most": dumps.PART_BYTES // 2**20}
+            )
+        content: bytes = uploaded.read()
+        return content
 
 
 class MeasureForm(forms.Form):

@@ -4,7 +4,7 @@ from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as _
 
@@ -14,9 +14,9 @@ from runs.loads import sample
 from runs.loads.selectors import loads as selectors
 from runs.loads.selectors.answers import REASONS, LoadAnswer
 from runs.loads.selectors.markdown import markdown
-from runs.loads.services import loads, results
+from runs.loads.services import dumps, loads, results
 from runs.loads.services.loads import Preview
-from runs.loads.views.forms import LoadForm, MeasureForm
+from runs.loads.views.forms import LoadForm, MeasureForm, PartForm
 from runs.models import Campaign, Load
 from runs.shared import pages
 from runs.shared.errors import Refused, ServiceError
@@ -99,7 +99,12 @@ def load_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return _detail(request, _found(request, slug), MeasureForm())
 
 
-def _detail(request: HttpRequest, load: Load, form: MeasureForm) -> HttpResponse:
+def _detail(
+    request: HttpRequest,
+    load: Load,
+    form: MeasureForm,
+    part_form: PartForm | None = None,
+) -> HttpResponse:
     opened = results.opened(load)
     context = {
         "load": load,
@@ -108,6 +113,8 @@ def _detail(request: HttpRequest, load: Load, form: MeasureForm) -> HttpResponse
         "data": opened.data,
         "campaigns": list(selectors.campaigns_of(load)[: pages.MOST_CAMPAIGNS]),
         "form": form,
+        "part_form": part_form or PartForm(),
+        "part_bytes": dumps.PART_BYTES,
     }
     return render(request, "loads/detail.html", context)
 
@@ -124,6 +131,31 @@ def load_measure(request: HttpRequest, slug: str) -> HttpResponse:
             )
             return redirect("load-answer", slug=load.slug, campaign=campaign.slug)
     return _detail(request, load, form)
+
+
+@addresses.action("load-dump", Right.CONFIGURE)
+def load_dump(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take a part of a load's dump: of the page's script, or all of it from its form."""
+    load = _found(request, slug)
+    form = PartForm(request.POST, request.FILES)
+    is_kept = False
+    if form.is_valid():
+        fields = form.cleaned_data
+        with pages.faults_of(form):
+            is_kept = dumps.take(
+                load=load,
+                number=fields["number"] or 0,
+                size=fields["size"] or len(fields["part"]),
+                part=fields["part"],
+            )
+    if is_kept:
+        messages.success(request, _("The dump was read, and is kept."))
+    if request.headers.get("Accept") == "application/json":
+        faults = [str(fault) for faults in form.errors.values() for fault in faults]
+        return JsonResponse({"faults": faults}, status=400 if faults else 200)
+    if form.errors:
+        return _detail(request, load, MeasureForm(), form)
+    return redirect("load-detail", slug=load.slug)
 
 
 @addresses.action("load-delete", Right.CONFIGURE)

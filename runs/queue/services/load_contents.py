@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 
+from asgiref.sync import sync_to_async
 from cryptography.fernet import InvalidToken
 
 from benchlab.bucket import StoreError
 from runs.access.services import host_secrets
 from runs.execution.plan import RunPlan
-from runs.models import Artifact, Load, Run
-from runs.queue.services import artifacts
+from runs.models import Artifact, Load, LoadPart, Run
+from runs.queue.services import artifacts, reporting
 from runs.scenarios import statements
 from runs.statements import content
-from runs.statements.content import LoadContent
+from runs.statements.content import LoadContent, ReadPart
 from runs.statements.found import Found
 
 
@@ -27,7 +28,9 @@ def of_plan(plan: RunPlan) -> LoadContent | None:
         return None
     try:
         key = host_secrets.decrypt_load_key(load)
-        found = LoadContent.of(load.slug, key, bytes(load.content))
+        found = LoadContent.of(
+            load.slug, key, bytes(load.content), _parts_of(load.pk, key)
+        )
     except (InvalidToken, host_secrets.NotShared):
         return None
     run = Run.objects.only("campaign", "repeat").filter(pk=plan.run_id).first()
@@ -55,3 +58,19 @@ def _failed_before(run: Run, key: str) -> frozenset[int]:
             continue
         failed |= found.failed
     return frozenset(failed)
+
+
+def _parts_of(load_id: int, key: str) -> ReadPart:
+    """What reads a part of its dump when the run needs it. It raises KeyError if it is gone."""
+
+    async def read(number: int) -> bytes:
+        part = await sync_to_async(
+            lambda: reporting.retrying(
+                lambda: LoadPart.objects.filter(load=load_id, number=number).first()
+            )
+        )()
+        if part is None:
+            raise KeyError(number)
+        return content.opened_part(key, bytes(part.content))
+
+    return read

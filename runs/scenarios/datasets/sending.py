@@ -8,7 +8,7 @@ import asyncio
 import io
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -88,21 +88,33 @@ async def send_text(bench: Bench, text: str, path: str) -> None:
 
 
 async def _send(bench: Bench, file: BinaryIO, path: str) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+            yield piece
+
+    await send_pieces(bench, pieces(), path)
+
+
+async def send_pieces(bench: Bench, pieces: AsyncIterator[bytes], path: str) -> None:
+    """Send a file in pieces, which come one after the other."""
     offset = 0
-    while (piece := await asyncio.to_thread(file.read, PIECE_BYTES)) or not offset:
-        words = ["sh", "-c", _APPEND, "append", path, str(offset)]
-        reply = await bench.database.run(words, stdin=piece, timeout_s=600)
-        if reply.exit_status != 0:
-            raise TargetProblem(
-                _("%(path)s cannot be written: %(stderr)s"),
-                code="data_not_sent",
-                remedy=_("Free space on the server, or choose a smaller scale."),
-                path=path,
-                stderr=reply.stderr.decode(errors="replace").strip(),
-            )
-        if not piece:  # of an empty file
-            return
+    await _append(bench, path, offset, b"")
+    async for piece in pieces:
+        await _append(bench, path, offset, piece)
         offset += len(piece)
+
+
+async def _append(bench: Bench, path: str, offset: int, piece: bytes) -> None:
+    words = ["sh", "-c", _APPEND, "append", path, str(offset)]
+    reply = await bench.database.run(words, stdin=piece, timeout_s=600)
+    if reply.exit_status != 0:
+        raise TargetProblem(
+            _("%(path)s cannot be written: %(stderr)s"),
+            code="data_not_sent",
+            remedy=_("Free space on the server, or choose a smaller scale."),
+            path=path,
+            stderr=reply.stderr.decode(errors="replace").strip(),
+        )
 
 
 def module(name: str, *arguments: str) -> tuple[str, ...]:

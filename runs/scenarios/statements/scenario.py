@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from runs.execution.bench import Bench
-from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
 from runs.scenarios.definition import (
     ChoiceFactor,
@@ -107,14 +106,7 @@ class Statements:
 
 def _load_of(bench: Bench) -> LoadContent:
     if bench.load is None:
-        raise TargetProblem(
-            _(
-                "The load %(slug)s is not there any more: it was removed, or its time is over."
-            ),
-            code="load_missing",
-            remedy=_("Bring the load again, and queue a new campaign of it."),
-            slug=str(bench.levels.get(FACTOR)),
-        )
+        raise loading.load_missing(str(bench.levels.get(FACTOR)))
     return bench.load
 
 

@@ -1,5 +1,6 @@
 """Pages of loads: bring one, see what was read, measure it, read the answer; for members only."""
 
+import gzip
 import random
 
 import pytest
@@ -9,9 +10,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from runs.access.services import projects
 from runs.execution.plan import RunPlan
 from runs.execution.reporter import ArtifactData
-from runs.loads.services import loads, results
+from runs.loads.services import dumps, loads, results
 from runs.loads.services.loads import Brought
-from runs.models import Campaign, Load, Membership, Project, Run
+from runs.models import Campaign, Load, LoadPart, Membership, Project, Run
 from runs.queue.services import load_contents
 from runs.statements import content
 from runs.statements.found import Found, FoundUnit, FoundWhole
@@ -76,6 +77,144 @@ def test_what_was_read_is_shown_before_anything_is_kept(client, member):
     assert "COPY needs its rows" in page
     assert "writes; it is rolled back" in page
     assert Load.objects.count() == 0
+
+
+@pytest.fixture
+def dumped(client, member, monkeypatch):
+    """A load that waits for its dump, whose parts are small."""
+    monkeypatch.setattr(dumps, "PART_BYTES", 1000)
+    body(client.post("/loads/new/", sent(store="1", data_kind="dump"), follow=True))
+    return Load.objects.get()
+
+
+def upload(client, load, content, *numbers):
+    """What the page's script sends: all parts, or those of these numbers; the last answer."""
+    count = -(-len(content) // dumps.PART_BYTES)
+    answer = None
+    for number in numbers or range(count):
+        begin = number * dumps.PART_BYTES
+        part = SimpleUploadedFile("part", content[begin : begin + dumps.PART_BYTES])
+        fields = {"part": part, "number": number, "size": len(content)}
+        answer = client.post(
+            f"/loads/{load.slug}/dump/", fields, HTTP_ACCEPT="application/json"
+        )
+    return answer
+
+
+def faults(answer):
+    return answer.json()["faults"]
+
+
+ROWS = "".join(f"{number}\trow {number} {SECRET}\n" for number in range(500))
+PLAIN = (
+    f"{DATA}\nALTER TABLE orders OWNER TO clerk;\n"
+    f"CREATE TABLE days (id integer, day date) PARTITION BY RANGE (day);\n"
+    f"COPY orders (id, note) FROM stdin;\n{ROWS}\\.\n"
+).encode()
+
+
+def test_a_dump_comes_in_parts_is_read_and_kept_encrypted(client, dumped):
+    page = body(client.get(f"/loads/{dumped.slug}/"))
+    assert "Upload the dump" in page
+    assert faults(upload(client, dumped, PLAIN, 0, 1, 1)) == []
+    assert results.opened(dumped).data.is_missing
+    assert (
+        faults(upload(client, dumped, PLAIN, *range(1, len(PLAIN) // 1000 + 1))) == []
+    )
+    dumped.refresh_from_db()
+    data = results.opened(dumped).data
+    assert (data.format, data.tables, data.objects) == ("plain", 1, 3)
+    parts = list(dumped.parts.order_by("number"))
+    assert [part.number for part in parts] == list(
+        range(data.first_part, data.first_part + data.parts)
+    )
+    key = results.key_of(dumped)
+    kept = b"".join(bytes(part.content) for part in parts)
+    assert SECRET.encode() not in kept
+    script = b"".join(content.opened_part(key, bytes(part.content)) for part in parts)
+    assert ROWS.encode() in script
+    page = body(client.get(f"/loads/{dumped.slug}/"))
+    assert "a load does without: clerk" in page
+    assert "table days needs PostgreSQL 10 or newer" in page
+    assert "Upload the dump" not in page
+    # Data of a load never change: clusters that are loaded are found by it.
+    assert "has its data" in faults(upload(client, dumped, PLAIN, 0))[0]
+    loads.remove(load=dumped)
+    assert LoadPart.objects.count() == 0
+
+
+def test_a_small_dump_can_be_sent_without_the_script(client, dumped):
+    dump = SimpleUploadedFile("shop.sql", DATA.encode())
+    page = client.post(f"/loads/{dumped.slug}/dump/", {"part": dump}, follow=True)
+    assert "The dump was read, and is kept." in body(page)
+    large = SimpleUploadedFile("shop.sql", PLAIN)
+    other = loads.create(
+        name="Other",
+        brought=Brought(statements="SELECT 1", data_kind="dump"),
+        project=dumped.project,
+        by=None,
+    )
+    page = client.post(f"/loads/{other.slug}/dump/", {"part": large})
+    assert "Without JavaScript a dump may have" in body(page)
+
+
+@pytest.mark.parametrize(
+    ("dump", "said"),
+    [
+        (b"\0" * 5000, "NUL bytes"),
+        (DATA.encode() + b"\n\\! touch /tmp/never\n", "is a command of psql"),
+        (b"PGDMP\x01\x0e\x00" + b"\xff" * 3000, "damaged"),
+        (gzip.compress(b" " * 60_000_000), "more than 10 MB"),
+        (b"\x89PNG\r\n" + b"\xff" * 3000, "neither SQL, nor an archive"),
+    ],
+)
+def test_a_hostile_dump_is_refused_and_nothing_of_it_is_kept(
+    client, dumped, settings, dump, said
+):
+    settings.LOAD_DUMP_MB = 1
+    answer = upload(client, dumped, dump)
+    assert answer.status_code == 400
+    assert said in faults(answer)[0]
+    assert LoadPart.objects.count() == 0
+    # Another one may follow.
+    assert faults(upload(client, dumped, PLAIN)) == []
+
+
+def test_dumps_have_limits(client, dumped, settings):
+    settings.LOAD_DUMP_MB = 0.005
+    assert "BENCHLAB_LOAD_DUMP_MB" in faults(upload(client, dumped, PLAIN, 0))[0]
+    settings.LOAD_DUMP_MB, settings.LOAD_DUMPS_MB = 1, 0.005
+    assert "BENCHLAB_LOAD_DUMPS_MB" in faults(upload(client, dumped, PLAIN, 0))[0]
+    settings.LOAD_DUMPS_MB = 1
+    assert "missing" in faults(upload(client, dumped, PLAIN, 3))[0]
+    assert "missing" in faults(upload(client, dumped, PLAIN, 0, len(PLAIN) // 1000))[0]
+
+
+def measure(client, load, server, *versions):
+    installations = server.installations.filter(version__in=versions)
+    fields = {
+        "server": "lab",
+        "installations": [str(row.pk) for row in installations],
+        "rounds": "5",
+        "seconds": "3",
+        "clients": "4",
+        "statement_timeout": "5",
+        "disk_mb": "10",
+    }
+    return client.post(f"/loads/{load.slug}/measure/", fields)
+
+
+def test_nothing_is_queued_without_its_data_or_where_they_cannot_be(
+    client, dumped, server
+):
+    assert "upload the dump first" in body(
+        measure(client, dumped, server, "13.22", "18.0")
+    )
+    dump = b"CREATE TABLE t (a integer, b uuid DEFAULT uuidv7());"
+    assert faults(upload(client, dumped, dump)) == []
+    page = body(measure(client, dumped, server, "13.22", "18.0"))
+    assert "PostgreSQL 13.22 cannot have these data: table t needs uuidv7()" in page
+    assert Campaign.objects.count() == 0
 
 
 def test_a_load_that_is_kept_is_encrypted_and_can_be_removed(client, member, project):

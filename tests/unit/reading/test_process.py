@@ -93,6 +93,11 @@ def test_every_kind_is_read_in_a_process():
         "import": {"peer": "phoronix", "name": "x", "content": composite("")},
         "load": {"text": "SELECT 1;", "prefix": "", "weights": "", "masks": False},
         "load data": {"text": "CREATE TABLE t (a integer);"},
+        "load dump": {
+            "part": {"base64": b64encode(b"CREATE TABLE t (a integer);").decode()},
+            "is_last": True,
+            "most_bytes": 1000,
+        },
         "plan": {"text": text},
         "settings": {"text": "work_mem = 4MB"},
         "scripts": {"scripts": [], "variables": {}, "allows_shell": False},
