@@ -31,8 +31,14 @@ FORMS = (
 
 
 def read(text: str) -> tuple[Form, FormReading] | None:
-    """The form of a text and what it sets; None for a text that is in none of them."""
+    """The form of a text and what it sets; None for a text that is in none of them.
+
+    A quote without its other one is of the language around: such a value is a fault.
+    """
     for form in FORMS:
         if (reading := form.read(text)) is not None:
+            for line, _name, value in reading.settings:
+                if value.count('"') % 2:
+                    reading.refuse_rest(line, value)
             return form, reading
     return None

@@ -19,6 +19,8 @@ from runs.postgresql_settings.forms.reading import (
 )
 
 _QUOTED = re.compile(r"--(?:parameters|config-json)\s++'(\s*+[\[{][^']*+)'")
+# Keys that stand beside settings in no other provider's object.
+_OF_AIVEN = frozenset({"pg", "pgbouncer", "pglookout", "shared_buffers_percentage"})
 # Session state that current_setting() has besides.
 _OF_SESSION = frozenset(
     {"session_authorization", "is_superuser", "transaction_read_only", "role"}
@@ -48,6 +50,9 @@ def read(text: str) -> FormReading | None:
 
 
 def _take_object(reading: FormReading, row: dict[str, Any]) -> None:
+    if row.get("op") in {"add", "replace"} and isinstance(row.get("path"), str):
+        # A patch (RFC 6902): the setting is the last step of its path.
+        row = {row["path"].rpartition("/")[2]: row.get("value")}
     for key, value in row.items():
         name = key if is_setting(key) else known_name(key)
         if not name or is_preset(name) or name in _OF_SESSION:
@@ -65,10 +70,7 @@ def _take_object(reading: FormReading, row: dict[str, Any]) -> None:
 
 def _add_units(row: dict[str, Any]) -> dict[str, Any]:
     """Aiven and DigitalOcean count work_mem in MB, and others in their own units."""
-    if isinstance(row.get("work_mem"), int) and row.keys() & {
-        "pg",
-        "shared_buffers_percentage",
-    }:
+    if isinstance(row.get("work_mem"), int) and row.keys() & _OF_AIVEN:
         return {**row, "work_mem": f"{row['work_mem']}MB"}
     return row
 

@@ -9,9 +9,11 @@ from runs import foreign_json
 from runs.postgresql_settings.forms.reading import FormReading
 from runs.postgresql_settings.forms.shell_words import Word, names_all, read_words
 
-# An option that is an argument or an element by itself, or a line of a file.
+# An option that is an argument or an element by itself, several in an argument, a line of a file.
 _BEGINS = re.compile(
-    r"""(?P<quote>["'])-c(?P=quote)\s{0,40}+[,);]|"[a-z_]{3,60}+(?:\.\w{1,60}+)?\s?=\s?'[^'"\n]{0,200}+'\""""
+    r"""(?P<quote>["'])-c(?P=quote)\s{0,40}+[,);]"""
+    r"""|["']\s{0,9}+-c\s{1,9}+[a-z_]{3,60}+(?:\.\w{1,60}+)?=[^"'\n]{1,2000}+["']\s{0,9}+[,);]"""
+    r"""|"[a-z_]{3,60}+(?:\.\w{1,60}+)?\s?=\s?'[^'"\n]{0,200}+'\""""
 )
 # Or what is escaped outside of strings, which begins none.
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)"' r"|'((?:[^'\\\n]|\\.)*+)'" r"|\\.")

@@ -5,6 +5,7 @@ postgres; `aws rds modify-db-parameter-group`, `gcloud sql instances patch --dat
 postgres flexible-server parameter set` and `avn service update` of their references.
 """
 
+import csv
 import re
 import shlex
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ _HAS_OPTIONS = re.compile(
     r"""|(?:^|[\s/])(?:postgres|postmaster|initdb)\b[^\n]{0,200}?\s--[a-z_.-]++[ =]"""
     r"""|\bPGOPTIONS=|(?:^|[\s/])pg_ctl\b[^\n]{0,200}?\s(?:-o|--options)\b"""
     r"""|^[ \t]*+(?:RUN |sudo )?(?:psql|echo|printf|sed|docker|avn|gcloud|aws|az|pg_conftool"""
-    r"""|patronictl|supabase|helm|kubectl|curl)\s"""
-    r"""|\bpsql\b[^\n]{0,200}?\s-[a-zA-Z]*c\s|--database-flags|ParameterName="""
+    r"""|patronictl|supabase|helm|kubectl|curl|fly|flyctl|postgres|postmaster)\s"""
+    r"""|\bpsql\b[^\n]{0,200}?\s-[a-zA-Z]*c\s|--database-flags|--ysql_pg_conf|ParameterName="""
     r"""|\bUpdate-AzPostgreSql""",
     re.MULTILINE,
 )
@@ -36,6 +37,32 @@ _AWS = re.compile(
     r"(?:,\s*+ApplyMethod=[\w-]++)?,?",
     re.DOTALL,
 )
+# What postgres takes by a letter: of the ones with a value, and of those without.
+_LETTERS = {
+    "-B": "shared_buffers",
+    "-N": "max_connections",
+    "-S": "work_mem",
+    "-p": "port",
+    "-h": "listen_addresses",
+    "-k": "unix_socket_directories",
+}
+_SWITCHES = {
+    "-F": ("fsync", "off"),
+    "-i": ("listen_addresses", "*"),
+    "-l": ("ssl", "on"),
+    "-fs": ("enable_seqscan", "off"),
+    "-fi": ("enable_indexscan", "off"),
+    "-fo": ("enable_indexonlyscan", "off"),
+    "-fb": ("enable_bitmapscan", "off"),
+    "-ft": ("enable_tidscan", "off"),
+    "-fn": ("enable_nestloop", "off"),
+    "-fm": ("enable_mergejoin", "off"),
+    "-fh": ("enable_hashjoin", "off"),
+}
+_SERVERS = frozenset({"postgres", "postmaster"})
+_CONTROL_FLAGS = frozenset({"-o", "--options"})
+# YugabyteDB's flags: fields of CSV, each a line of its configuration.
+_YUGABYTE = re.compile(r"--ysql_pg_conf(?:_csv)?=(?P<fields>.*+)", re.DOTALL)
 _NAME_FLAGS = frozenset({"--name", "-n", "-name"})
 _VALUE_FLAGS = frozenset({"--value", "-v", "-value"})
 # A setting's name has two words; a line of a comment names others.
@@ -137,15 +164,27 @@ def _place_words(text: str, line: int, words: Sequence[str]) -> list[Word]:
     return placed
 
 
-def read_words(words: Sequence[Word], levels: int = 0) -> FormReading:
-    """What the words of one or more commands set."""
+def read_words(
+    words: Sequence[Word], levels: int = 0, *, is_server: bool = False
+) -> FormReading:
+    """What the words of one or more commands set. `is_server`: they are options of postgres."""
     reading = FormReading()
-    is_avn = bool(words) and words[0].text == "avn"
+    program = words[0].text.rpartition("/")[2] if words else ""
+    is_avn, is_control = program == "avn", program == "pg_ctl"
+    is_server = is_server or program in _SERVERS
     index = 0
     while index < len(words):
         following = (
             words[index + 1] if index + 1 < len(words) else Word(words[index].line, "")
         )
+        if is_control and words[index].text in _CONTROL_FLAGS:
+            options = words_of(following.text) or []
+            reading.add(read_words(options, levels + 1, is_server=True))
+            index += 2
+            continue
+        if is_server and (used := _take_letter(reading, words[index], following)):
+            index += used
+            continue
         if words[index].text in _WRITERS:
             _take_found(reading, _read_conf(following.text, following.line), 1)
             index += 2
@@ -157,6 +196,20 @@ def read_words(words: Sequence[Word], levels: int = 0) -> FormReading:
         index += used
     reading.add(_read_named(words))
     return reading
+
+
+def _take_letter(reading: FormReading, word: Word, following: Word) -> int:
+    """Take an option that postgres has by a letter; how many words it has, else none."""
+    text = word.text
+    if switch := _SWITCHES.get(text):
+        reading.settings.append((word.line, *switch))
+        return 1
+    name = _LETTERS.get(text[:2])
+    if name is None:
+        return 0
+    attached = text[2:]
+    reading.settings.append((word.line, name, attached or following.text))
+    return 1 if attached else 2
 
 
 def _take(reading: FormReading, word: Word, following: Word, *, is_avn: bool) -> int:
@@ -178,11 +231,8 @@ def _take(reading: FormReading, word: Word, following: Word, *, is_avn: bool) ->
     ):
         _take_option(reading, word.line, option, is_avn=is_avn)
         return 1
-    if text.startswith("--") and (option := _OPTION.fullmatch(text[2:])):
-        name = option["name"].replace("-", "_")
-        if existence(name) or "." in name:
-            reading.settings.append((word.line, name, option["value"]))
-            return 1
+    if text.startswith("--") and (used := _take_long(reading, word, following)):
+        return used
     if text.startswith("-") and (option := _OPTION.fullmatch(following.text)):
         # `--config name=value`, and Helm's and Patroni's ways through their documents.
         name = _last_name(option["name"])
@@ -192,6 +242,26 @@ def _take(reading: FormReading, word: Word, following: Word, *, is_avn: bool) ->
     if aws := _AWS.fullmatch(text):
         reading.settings.append((word.line, aws["name"], aws["value"].strip("'")))
         return 1
+    return 0
+
+
+def _take_long(reading: FormReading, word: Word, following: Word) -> int:
+    """Take a long option whose name is a setting's; how many words it has, else none."""
+    if yugabyte := _YUGABYTE.fullmatch(word.text):
+        for field in next(csv.reader([yugabyte["fields"]]), []):
+            _take_found(reading, _read_conf(field, word.line), 1)
+        return 1
+    if option := _OPTION.fullmatch(word.text[2:]):
+        name = option["name"].replace("-", "_")
+        if existence(name) or "." in name:
+            reading.settings.append((word.line, name, option["value"]))
+            return 1
+        return 0
+    # fly's: two words at least, as those of one are of many programs.
+    name = word.text[2:].replace("-", "_")
+    if "_" in name and existence(name) and following.text[:1] not in {"", "-"}:
+        reading.settings.append((word.line, name, following.text))
+        return 2
     return 0
 
 
@@ -231,7 +301,7 @@ def _take_flags(reading: FormReading, line: int, flags: str) -> None:
 def _take_inner(reading: FormReading, word: Word, following: Word, levels: int) -> None:
     """What stands in a word: another command, a statement, or lines of postgresql.conf."""
     text = word.text
-    if levels >= _MOST_LEVELS or not set(text) & set(" \n=\t"):
+    if levels >= _MOST_LEVELS or not set(text) & set(" \n=\t{"):
         return
     if sql_text.begins_script(text):
         form_reading = sql_text.read_script(text)

@@ -12,7 +12,7 @@ import yaml
 
 from runs.postgresql_settings import conf_lines
 from runs.postgresql_settings.conf_text import Entry, Fault
-from runs.postgresql_settings.forms import pairs, shell_words
+from runs.postgresql_settings.forms import named_values, pairs, shell_words
 from runs.postgresql_settings.forms.reading import (
     FormReading,
     is_known,
@@ -155,6 +155,13 @@ class _Walk:
             self.elsewhere.add(shell_words.read_words(moved))
         elif place.is_block or "\n" in node.value or place.key.endswith(".conf"):
             self._file(node, place)
+        elif arguments := named_values.read(node.value):
+            # Ansible's short form: `postgresql_set: name=work_mem value=32MB`.
+            self.elsewhere.add(
+                FormReading(
+                    [(line, name, value) for _one, name, value in arguments.settings]
+                )
+            )
 
     def _file(self, node: yaml.ScalarNode, place: _Place) -> None:
         """Lines of postgresql.conf in a scalar."""
@@ -229,10 +236,16 @@ def _pair(entries: list[tuple[str, int, yaml.Node]]) -> tuple[int, str, str] | N
     }
     name = next((texts[key] for key in pairs.NAMES if key in texts), None)
     value = next((texts[key] for key in pairs.VALUES if key in texts), None)
-    if name is None or value is None or not is_setting(name[1].strip()):
+    if name is None or value is None:
+        return None
+    line, text_of_name = name[0], name[1].strip()
+    if text_of_name.isupper() and "_" in text_of_name:
+        # A variable of a container's environment.
+        text_of_name = known_name(text_of_name)
+    if not is_setting(text_of_name):
         return None
     unit = texts.get("unit", (0, ""))[1]
-    return name[0], name[1].strip(), pairs.add_unit(value[1], unit)
+    return line, text_of_name, pairs.add_unit(value[1], unit)
 
 
 def _is_block(key: str, value: yaml.Node) -> bool:

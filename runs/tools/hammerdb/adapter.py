@@ -40,7 +40,7 @@ _PROCEDURES = 40
 def read(files: Files) -> Reading:
     """Read log, profile and JSON of files of any names. Raises UnreadableOutput."""
     log, documents = _read(files)
-    if not log.known_lines:
+    if not log.own_lines:
         raise UnreadableOutput(
             "not_hammerdb_output",
             _("Nothing in the output is HammerDB's."),

@@ -39,9 +39,9 @@ def read_document(document: Any, log: Log) -> bool:
         and document
         and all(isinstance(x, str) for x in document)
     ):
-        lines_before = log.known_lines
+        lines_before = log.own_lines
         read_lines(tuple(document), log)
-        return log.known_lines > lines_before
+        return log.own_lines > lines_before
     if part({"document": document}, "document").get("schema") == _SCHEMA:
         _read_report(document, log)
         return True
@@ -63,7 +63,7 @@ def _read_report(report: dict[str, Any], log: Log) -> None:
     job, config, result = (
         part(report, key) for key in ("job", "benchmark_config", "result")
     )
-    log.known_lines += 1
+    log.own_lines += 1
     log.results.append(
         {
             "nopm": _text(result.get("nopm")),
@@ -95,7 +95,7 @@ def _read_timing(document: Any, log: Log) -> bool:
     }
     for name, row in rows_by_name.items():
         _keep_times(name, row, log)
-    log.known_lines += len(rows_by_name)
+    log.own_lines += len(rows_by_name)
     return bool(rows_by_name)
 
 

@@ -69,6 +69,10 @@ _SILENT = re.compile(
     r"|TRANSACTION RESPONSE TIMES|TRANSACTION COUNT|HAMMERDB RESULT"
     r"|[0-9A-F]{24}|[-0-9]{10} [0-9:]{8})"  # of a job's result: its id and time
 )
+_OWN = re.compile(
+    r"\A(?:hammerdb>|Vuser [0-9]{1,6}[: ])|virtual users|hammerdb|vudestroy|xtprof",
+    re.IGNORECASE,
+)
 
 
 @dataclass
@@ -80,7 +84,8 @@ class Log:
     errors: list[str] = field(default_factory=list)
     failed_users: set[str] = field(default_factory=set)
     profile: dict[str, dict[str, float]] = field(default_factory=dict)
-    known_lines: int = 0
+    # Lines that no other program prints: of others a number or a rule is like one of these, too.
+    own_lines: int = 0
     unknown_lines: list[str] = field(default_factory=list)
     calls: dict[str, float] = field(
         default_factory=dict
@@ -110,7 +115,7 @@ def _take(line: str, log: Log) -> None:
     text = _message(line)
     if not text:
         return
-    log.known_lines += 1
+    log.own_lines += 1
     if result := _RESULTS[0].fullmatch(text) or _RESULTS[1].fullmatch(text):
         log.results.append(result.groupdict())
     elif setting := _SETTINGS.fullmatch(text):
@@ -124,9 +129,10 @@ def _take(line: str, log: Log) -> None:
         _take_failure(line, text, log)
     elif _QUERIES.match(text):
         log.values.setdefault("benchmark", "TPROC-H")
-    elif not _take_profile(text, log) and not _SILENT.fullmatch(text):
-        log.known_lines -= 1
-        log.unknown_lines.append(line)
+    elif not _take_profile(text, log):
+        log.own_lines -= not _OWN.search(line)
+        if not _SILENT.fullmatch(text):
+            log.unknown_lines.append(line)
 
 
 def _take_failure(line: str, text: str, log: Log) -> None:

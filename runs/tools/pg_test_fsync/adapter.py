@@ -75,7 +75,7 @@ class _Tests:
 def read(files: Files) -> Reading:
     """Read a run. Raises UnreadableOutput."""
     tests = _read(output_of(files), text_named(files, "stderr"))
-    if not tests.sections and not tests.errors:
+    if not tests.sections and not _says_its_name(tests):
         raise UnreadableOutput(
             "not_pg_test_fsync_output",
             _("The output has none of pg_test_fsync's tests."),
@@ -93,6 +93,15 @@ def read(files: Files) -> Reading:
         tool_version=tests.version,
         levels={} if tests.seconds is None else {"seconds_per_test": tests.seconds},
         unknown_lines=shown(tests.unknown_lines),
+    )
+
+
+def _says_its_name(tests: _Tests) -> bool:
+    """Whether what came before the tests is this tool's: other programs print errors, too."""
+    return (
+        tests.seconds is not None
+        or tests.version is not None
+        or any(error.startswith("pg_test_fsync: ") for error in tests.errors)
     )
 
 

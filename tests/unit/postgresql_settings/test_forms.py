@@ -344,6 +344,44 @@ def test_every_form_has_a_writer_that_is_read_as_it():
             "Update-AzPostgreSqlFlexibleServerConfiguration -Name jit -Value off\n",
             {"work_mem": "24576", "jit": "off"},
         ),
+        (
+            'parameters: [\n  { name: "jit", value: "off" },\n'
+            '  { name: "work_mem", value: "8MB", applyMethod: "pending-reboot" },\n];\n',
+            {"jit": "off", "work_mem": "8MB"},
+        ),
+        ('proc(\n  options="-c jit=off -c work_mem=8MB",\n)\n', {"jit": "off", "work_mem": "8MB"}),
+        (
+            "POSTGRESQL_WORK_MEM=8MB\nPOSTGRESQL_EXTRA_FLAGS=-c jit=off\nPOSTGRES_DB=-c\n",
+            {"work_mem": "8MB", "jit": "off"},
+        ),
+        (
+            "- postgresql_set:\n    name: jit\n    value: 'off'\n- postgresql_set: name=work_mem value=8MB\n",
+            {"jit": "off", "work_mem": "8MB"},
+        ),
+        (
+            "- name: POSTGRESQL_WORK_MEM\n  value: 8MB\n- name: POSTGRESQL_USER\n  value: u\n",
+            {"work_mem": "8MB"},
+        ),
+        ('{"config": {"work_mem": 8, "jit": "off", "pgbouncer": {}}}', {"work_mem": "8MB", "jit": "off"}),
+        ('[{"op": "replace", "path": "/spec/postgresql/parameters/jit", "value": "off"}]', {"jit": "off"}),
+        ("kubectl patch c x -p '{\"spec\":{\"parameters\":{\"jit\":\"off\"}}}'", {"jit": "off"}),
+        ("fly postgres config update --work-mem 64 --wal-level logical", {"work_mem": "64", "wal_level": "logical"}),
+        (
+            "yb-tserver --ysql_pg_conf_csv=work_mem=8MB,\"log_line_prefix='%m [%p] '\"",
+            {"work_mem": "8MB", "log_line_prefix": "%m [%p] "},
+        ),
+        (
+            'pg_ctl -D d -o "-N 300 -B1000 -F -fs -c jit=off" start',
+            {
+                "max_connections": "300",
+                "shared_buffers": "1000",
+                "fsync": "off",
+                "enable_seqscan": "off",
+                "jit": "off",
+            },
+        ),
+        # -p and -h of other programs are no settings.
+        ("psql -h db -p 5432 -U postgres -c 'ALTER SYSTEM SET jit = off'", {"jit": "off"}),
     ],
 )  # fmt: skip
 def test_only_what_is_in_force_is_read(text, expected):
@@ -358,6 +396,7 @@ def test_only_what_is_in_force_is_read(text, expected):
         "ALTER SYSTEM SET work_mem = 64 MB 'x';\n",
         "config = {\n  search_path => shop, public\n  jit => 'off'\n}\n",
         "gcloud sql instances patch i --database-flags=jit=off,nothing",
+        'x:\n- {name: jit, value: off}\n- name: work_mem\n  value: 8MB" x: [\n',
     ],
 )
 def test_a_rest_is_a_fault(text):

@@ -47,3 +47,23 @@ def test_a_form_that_a_tools_reader_refuses_is_told_apart_from_any_text():
     assert reader.tool_of({"stdout": text}) == "fio"
     assert reader.tool_of({"stdout": "Nothing that a tool prints.\n"}) == ""
     assert reader.tool_of({"stdout": ""}) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Timing is on.\n count \n-------\n   100\n(1 row)\n\nTime: 12.345 ms\n",
+        "-----+-----\n 1   | 2\n",
+        "1\n2\n3\n",
+        "a.c:1:2: error: expected ';'\n1 error generated.\n",
+        "make: *** [all] Error 2\n",
+        "Value 3\nScript started\nChanged a\n",
+        "2025-01-01 00:00:01 UTC [2] LOG:  checkpoint complete: wrote 100 buffers\n",
+        " Seq Scan on t  (cost=0.00..1.00 rows=1 width=4)\n Execution Time: 0.05 ms\n",
+        "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \tx\t0.1s\n",
+        "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 1.2 s, 895 MB/s\n",
+        '[{"name": "x", "value": 3}]\n',
+    ],
+)
+def test_what_other_programs_print_is_of_no_tool(text):
+    assert reader.tool_of({"stdout": text}) == ""
