@@ -35,6 +35,11 @@ class LoadRowSerializer(serializers.Serializer[Row]):
     ratio = serializers.FloatField(source="judged.ratio", allow_null=True, default=None)
     low = serializers.FloatField(source="judged.low", allow_null=True, default=None)
     high = serializers.FloatField(source="judged.high", allow_null=True, default=None)
+    drawn_from = serializers.ListField(
+        source="unit.drawn_from",
+        child=serializers.CharField(),
+        help_text="Columns from which its values are drawn, where the load had none.",
+    )
     why_not = serializers.CharField(help_text="Why it is not judged.")
     plan = serializers.ListField(source="plan_sentences", child=serializers.CharField())
 
@@ -74,6 +79,9 @@ class LoadAnswerSerializer(serializers.Serializer[LoadAnswer]):
     family = serializers.CharField()
     caution = serializers.CharField(
         help_text="Of rounds with an invalid run, if there are any."
+    )
+    drawn_note = serializers.CharField(
+        help_text="Of values that were drawn, if any were."
     )
     whole = LoadWholeSerializer(allow_null=True)
     whole_notes = serializers.ListField(

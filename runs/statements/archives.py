@@ -58,6 +58,10 @@ _LEFT_OUT = frozenset(
         "USER MAPPING",
     }
 )
+# What everybody expects to be left out.
+_UNNAMED = frozenset(
+    {"COMMENT", "DATABASE", "DATABASE PROPERTIES", "EXTENSION", "SCHEMA"}
+)
 # Their settings are psql's own, and pg_restore's.
 _SETTINGS = frozenset({"ENCODING", "STDSTRINGS", "SEARCHPATH"})
 _FUNCTIONS = frozenset({"FUNCTION", "PROCEDURE", "PROCEDURAL LANGUAGE"})
@@ -153,7 +157,7 @@ class ArchiveReader:
             if entry.kind in _SETTINGS:
                 continue
             if _is_left_out(entry):
-                if entry.kind not in {"EXTENSION", "COMMENT", "SCHEMA"}:
+                if entry.kind not in _UNNAMED:
                     left_out[entry.kind] = None
                 continue
             _check(entry)

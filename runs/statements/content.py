@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from cryptography.fernet import Fernet
 
+from runs.statements import drawing
 from runs.statements.load import Unit
 from runs.statements.needs import Need
 
@@ -89,7 +90,8 @@ def units_of(stored: Mapping[str, Any]) -> tuple[Unit, ...]:
 
 def _unit_of(stored: Mapping[str, Any]) -> Unit:
     samples = tuple(tuple(sample) for sample in stored["samples"])
-    return Unit(**{**stored, "samples": samples})
+    drawn = tuple(map(drawing.from_json, stored.get("drawn", ())))
+    return Unit(**{**stored, "samples": samples, "drawn": drawn})
 
 
 def data_of(stored: Mapping[str, Any]) -> LoadData:

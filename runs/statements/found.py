@@ -6,6 +6,9 @@ from typing import Any, Literal, Self
 
 from runs.statements.plan_shape import PlanShape
 
+# In place of an SQLSTATE: the data gave no value for a parameter.
+NO_VALUE = "no_value"
+
 
 @dataclass(frozen=True)
 class FoundUnit:

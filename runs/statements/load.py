@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
-from runs.statements import counters, logs
+from runs.statements import counters, drawing, logs
 from runs.statements.counters import Counter
+from runs.statements.drawing import Parameter
 from runs.statements.logs import Execution
 from runs.statements.tokens import (
     NotSql,
@@ -117,6 +118,8 @@ class Unit:
 
     `text` is without constants. `samples` are its statements with values, each as it was executed
     once. `milliseconds` are those of all calls, None if unknown. `line` is that of the first call.
+    Where there were no values, `drawn` are the parameters for which some are drawn, and the one
+    sample has them still.
     """
 
     number: int
@@ -127,6 +130,12 @@ class Unit:
     is_transaction: bool
     writes: bool
     samples: tuple[tuple[str, ...], ...]
+    drawn: tuple[Parameter, ...] = ()
+
+    @property
+    def drawn_from(self) -> tuple[str, ...]:
+        """The columns from which its values are drawn."""
+        return drawing.sources(self.drawn)
 
 
 @dataclass(frozen=True)
@@ -174,6 +183,7 @@ class _Call:
     is_transaction: bool
     writes: bool
     times: int = 1
+    drawn: tuple[Parameter, ...] = ()
 
 
 @dataclass
@@ -189,6 +199,7 @@ class _Group:
     milliseconds: float = 0.0
     is_timed: bool = True
     samples: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    drawn: tuple[Parameter, ...] = ()
 
     def add(self, call: _Call) -> None:
         self.calls += call.times
@@ -196,6 +207,13 @@ class _Group:
             self.is_timed = False
         else:
             self.milliseconds += call.milliseconds
+        if call.drawn:
+            if not self.samples:
+                self.samples[""], self.drawn = call.texts, call.drawn
+            return
+        if self.drawn:
+            # What was executed comes before what is drawn.
+            self.samples, self.drawn = {}, ()
         # Any few of all values that were given, whatever their order.
         digest = hashlib.sha256("\0".join(call.texts).encode()).hexdigest()
         self.samples[digest] = call.texts
@@ -419,11 +437,18 @@ class _Collected:
     ) -> _Call | None:
         """What is run; None for what is left out."""
         key = fingerprint(statement)
-        if reason := _reason(statement, execution):
+        reason = _reason(statement, execution)
+        drawn: tuple[Parameter, ...] = ()
+        if reason == "no_values":
+            statement = _numbered(statement)
+            drawn = drawing.parameters(statement) or ()
+        if reason and not drawn:
             line = execution.line or statement.line
             self._leave_out_statement(statement, line, reason, times)
             return None
-        text = with_values(statement, execution.values or {})
+        text = (
+            statement.text if drawn else with_values(statement, execution.values or {})
+        )
         if self._masks:
             text, number = masked(_single(text))
             self._masked += number
@@ -437,6 +462,7 @@ class _Collected:
             is_transaction=False,
             writes=writes,
             times=times,
+            drawn=drawn,
         )
 
     def _close(self, session: str) -> None:
@@ -456,6 +482,11 @@ class _Collected:
                     milliseconds=sum(known) if len(known) == len(times) else None,
                     is_transaction=True,
                     writes=any(call.writes for call in calls),
+                    drawn=tuple(
+                        replace(parameter, statement=place)
+                        for place, call in enumerate(calls)
+                        for parameter in call.drawn
+                    ),
                 )
             )
 
@@ -545,6 +576,19 @@ def _reason_of_values(statement: Statement, execution: Execution) -> str:
     return "cut_value" if execution.is_cut else ""
 
 
+def _numbered(statement: Statement) -> Statement:
+    """A statement of before 10, in which a question mark stands for a constant, with parameters."""
+    parts: list[str] = []
+    number = 0
+    for token in statement.tokens:
+        if token.kind == "parameter":
+            return statement
+        is_mark = token.kind == "symbol" and token.text == "?"
+        number += is_mark
+        parts.append(f"${number}" if is_mark else token.text)
+    return _single("".join(parts)) if number else statement
+
+
 def _has_marks(statement: Statement) -> bool:
     return any(
         token.kind == "symbol" and "?" in token.text for token in statement.tokens
@@ -561,4 +605,5 @@ def _unit(number: int, group: _Group) -> Unit:
         is_transaction=group.is_transaction,
         writes=group.writes,
         samples=tuple(group.samples[digest] for digest in sorted(group.samples)),
+        drawn=group.drawn,
     )

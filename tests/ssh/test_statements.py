@@ -94,6 +94,8 @@ def test_statements_are_timed_and_only_the_key_of_the_load_opens_what_was_found(
     counted = by_text["SELECT count(*) FROM orders WHERE note = ?"]
     assert counted.milliseconds > 0
     assert counted.executions >= 3 * 2  # two samples
+    # What takes too long is not waited for in each pass.
+    assert by_text["SELECT pg_sleep(?)"].executions == 1
     assert [node.title for node in counted.shapes[0].nodes] == [
         "Aggregate",
         "Seq Scan on orders",
@@ -212,6 +214,49 @@ def test_a_load_that_was_removed_ends_the_run(direct, of_load, base_dir):
     with pytest.raises(TargetProblem) as raised:
         executed(direct, plan, None)
     assert raised.value.code == "load_missing"
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+COUNTERS = """query,calls,total_time
+SELECT count(*) FROM events WHERE kind = $1 AND at BETWEEN $2 AND $3,7,1
+UPDATE events SET kind = $1 WHERE id = $2,5,1
+SELECT * FROM events LIMIT $1,3,1
+SELECT count(*) FROM nowhere WHERE kind = $1,2,1
+SELECT $1,1,1
+"""
+EVENTS = """
+CREATE TABLE events (id integer PRIMARY KEY, kind text, at date);
+INSERT INTO events SELECT n, CASE WHEN n % 100 = 0 THEN 'it''s \\ rare' ELSE 'usual' END,
+    date '2026-01-01' + n % 300 FROM generate_series(1, 5000) AS n;
+"""
+
+
+def test_values_that_a_load_lacks_are_drawn_from_its_data(direct, of_load, base_dir):
+    data = LoadData("sql", script=data_script.read(EVENTS).script)
+    plan, given = of_load(COUNTERS, data)
+    rows = []
+    for _version in range(2):
+        findings, director = executed(direct, plan, given)
+        files = {artifact.name: artifact.content for artifact in findings.artifacts}
+        found = Found.from_json(content.opened(given.key, files[content.ARTIFACT]))
+        units = {unit.text: found.units[unit.number - 1] for unit in given.units}
+        missing = units.pop("SELECT count(*) FROM nowhere WHERE kind = ?")
+        assert (missing.code, missing.milliseconds) == ("no_value", None)
+        assert {unit.code for unit in units.values()} == {"00000"}
+        counted = units[
+            "SELECT count(*) FROM events WHERE kind = ? AND at BETWEEN ? AND ?"
+        ]
+        assert counted.executions >= 3 * 3
+        scan = next(node for node in counted.shapes[0].nodes if "Scan" in node.title)
+        # A value that rows have, and a range that is none the wrong way round.
+        assert scan.rows > 0
+        rows.append(scan.rows)
+        assert units["SELECT * FROM events LIMIT ?"].shapes[0].nodes[0].rows == 100
+        told = repr(director.reporter.__dict__)
+        assert "usual" not in told
+        assert b"usual".hex() not in told
+    # The same values, whoever draws them.
+    assert rows[0] == rows[1]
     assert nothing_is_left(base_dir) == NOTHING
 
 

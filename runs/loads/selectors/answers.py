@@ -13,7 +13,14 @@ from django.utils.translation import gettext_lazy, ngettext
 from runs.analysis import slices, statements
 from runs.analysis.statements import Judged, Typical, Whole
 from runs.shared import formats
-from runs.statements.found import Found, FoundUnit, FoundWhole, WholeProblem
+from runs.statements import drawing
+from runs.statements.found import (
+    NO_VALUE,
+    Found,
+    FoundUnit,
+    FoundWhole,
+    WholeProblem,
+)
 from runs.statements.load import LeftOut, Unit
 from runs.statements.plan_shape import PlanDifference, PlanShape, difference
 
@@ -52,6 +59,7 @@ _CODES = {
     "42725": gettext_lazy("has parameters whose types the log does not say"),
     "23505": gettext_lazy("inserts a row that is there already"),
     "53400": gettext_lazy("needs more temporary space than it may"),
+    NO_VALUE: gettext_lazy("has a parameter for which the data give no value"),
 }
 
 
@@ -350,6 +358,27 @@ class LoadAnswer:
             "rate": formats.percent(statements.RATE),
             "margin": formats.percent(statements.MARGIN),
             "rounds": self.rounds,
+        }
+
+    @property
+    def drawn_note(self) -> str:
+        """Whose values were drawn, and from what; empty where the load had all."""
+        units = [row.unit for row in self.rows if row.unit.drawn]
+        columns = sorted({column for unit in units for column in unit.drawn_from})
+        if not units:
+            return ""
+        return ngettext(
+            "Values of %(number)d statement were not in the load: they are drawn from the data, "
+            "as often as rows have them and the same for all versions (%(columns)s). A LIMIT "
+            "without a value is %(limit)s.",
+            "Values of %(number)d statements were not in the load: they are drawn from the data, "
+            "as often as rows have them and the same for all versions (%(columns)s). A LIMIT "
+            "without a value is %(limit)s.",
+            len(units),
+        ) % {
+            "number": len(units),
+            "columns": _listed(columns),
+            "limit": drawing.LIMIT,
         }
 
     @property

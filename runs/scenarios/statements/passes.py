@@ -124,15 +124,25 @@ async def execute_once(bench: Bench, load: LoadContent) -> None:
 
 
 async def execute_passes(bench: Bench, load: LoadContent) -> list[Call]:
-    """All executions. What is short is executed more often, as the first pass shows."""
+    """All executions. What is short is executed more often, as the first pass shows.
+
+    What has failed is not executed again.
+    """
     budget, least = bench.parameters["duration"], bench.parameters["passes"]
     calls: list[Call] = []
     spent = 0.0
     times: dict[int, int] = {}
     for number in range(1, MOST_PASSES + 1):
+        # What has failed is not judged: its timeout would be waited for in each pass.
+        failed = {call.unit for call in calls if call.has_failed}
         planned = [
-            one for one in _once(load) for _time in range(times.get(one.unit.number, 1))
+            one
+            for one in _once(load)
+            if one.unit.number not in failed
+            for _time in range(times.get(one.unit.number, 1))
         ]
+        if not planned:
+            break
         random.Random(f"{bench.plan.run_id}/{number}").shuffle(planned)  # noqa: S311 -- repeatable
         result, pass_calls = await _pass(
             bench, f"pass-{number:03}", planned, is_load=True

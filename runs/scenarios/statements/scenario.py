@@ -23,7 +23,7 @@ from runs.scenarios.definition import (
     Sizes,
     Values,
 )
-from runs.scenarios.statements import loading
+from runs.scenarios.statements import drawing, loading
 from runs.scenarios.statements.passes import (
     FINE,
     MOST_PASSES,
@@ -36,7 +36,7 @@ from runs.scenarios.statements.plans import explain, shapes
 from runs.scenarios.statements.whole import CLIENTS, MOST_CLIENTS, measure_whole
 from runs.statements import content
 from runs.statements.content import LoadContent
-from runs.statements.found import Found, FoundUnit
+from runs.statements.found import NO_VALUE, Found, FoundUnit
 from runs.statements.load import Unit
 from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
@@ -54,17 +54,18 @@ class Statements:
         await loading.make_extensions(bench, load.data.extensions)
         await loading.LOADING[load.data.kind](bench, load)
         await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
+        await drawing.draw(bench, load)
         await bench.sql("checkpoint-after-load", "CHECKPOINT;")
 
     async def warm(self, bench: Bench) -> None:
         """Execute each statement once, as the measured passes do."""
-        load = _load_of(bench)
+        load = await drawing.with_drawn_values(bench, _load_of(bench))
         await send_statements(bench, load)
         await execute_once(bench, load)
 
     async def measure(self, bench: Bench) -> None:
         """Passes in random order while there is time, then the plans."""
-        load = _load_of(bench)
+        load = await drawing.with_drawn_values(bench, _load_of(bench))
         await send_statements(bench, load)
         calls = await execute_passes(bench, load)
         units = [_found(unit, calls) for unit in load.units]
@@ -123,8 +124,10 @@ class _Unit:
 def _found(unit: Unit, calls: Sequence[Call]) -> _Unit:
     own = [call for call in calls if call.unit == unit.number]
     failed = next((call for call in own if call.has_failed), None)
-    if failed is not None or not own:
-        return _Unit(unit.number, None, len(own), failed.code if failed else "")
+    if failed is not None:
+        return _Unit(unit.number, None, len(own), failed.code)
+    if not own:
+        return _Unit(unit.number, None, 0, NO_VALUE if unit.drawn else "")
     medians = [
         median([call.milliseconds for call in own if call.sample == sample])
         for sample in range(len(unit.samples))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from runs.statements import data_script, load
+from runs.statements import data_script, drawing, load
 from runs.statements.data_script import DataRefused
 from runs.statements.load import NoStatements
 from runs.statements.tokens import NotSql, fingerprint, masked, one, shown
@@ -201,10 +201,70 @@ calls           | 3
 def test_pg_stat_statements_is_read_as_people_keep_it(text):
     read = load.read(text)
     assert read.format == "pg_stat_statements"
-    assert [(unit.text, unit.calls, unit.milliseconds) for unit in read.units] == [
-        ("SELECT a FROM t", 12, 34.5)
+    rows = [(unit.text, unit.calls, unit.drawn_from) for unit in read.units]
+    assert rows == [
+        ("SELECT a FROM t", 12, ()),
+        ("SELECT a FROM t WHERE b = ?", 3, ("t.b",)),
     ]
-    assert [(row.reason, row.calls) for row in read.left_out] == [("no_values", 3)]
+    assert read.units[0].milliseconds == 34.5
+    ((sample,),) = read.units[1].samples
+    assert " ".join(sample.split()) == "SELECT a FROM t WHERE b = $1"
+
+
+DRAWN = {
+    "SELECT 1 FROM orders o JOIN items AS i USING (id) WHERE o.kind = $1 AND i.n > $2": (
+        "orders.kind",
+        "items.n",
+    ),
+    "UPDATE shop.orders SET note = $1 WHERE id IN ($2, $3)": (
+        "shop.orders.note",
+        "shop.orders.id",
+    ),
+    'DELETE FROM "T" WHERE "Id" BETWEEN $1 AND $2': ("T.Id",),
+    "SELECT 1 FROM a, b WHERE a.x = b.x AND $1 < y LIMIT $2": ("y",),
+    "SELECT 1 FROM t WHERE id = $1 AND EXISTS (SELECT 1 FROM u WHERE u.k <> $2::int)": (
+        "id",
+        "u.k",
+    ),
+    "SELECT $1": None,
+    "INSERT INTO t VALUES ($1)": None,
+    "SELECT 1 FROM t WHERE lower(x) = $1": None,
+    "SELECT 1 FROM t WHERE x LIKE $1": None,
+    "SELECT 1 FROM t WHERE x = ANY ($1)": None,
+    "SELECT 1 FROM t WHERE other.x = $1": None,
+    "SELECT 1 WHERE x = $1": None,
+}
+
+
+@pytest.mark.parametrize(("text", "columns"), DRAWN.items())
+def test_a_parameter_is_drawn_from_the_column_that_it_is_compared_with(text, columns):
+    found = drawing.parameters(one(text))
+    assert (None if found is None else drawing.sources(found)) == columns
+
+
+def test_the_ends_of_a_range_are_in_their_order():
+    lower, upper = drawing.parameters(one("SELECT 1 FROM t WHERE a BETWEEN $1 AND $2"))
+    places = [
+        (lower.place("load/1", draw), upper.place("load/1", draw)) for draw in range(50)
+    ]
+    assert all(low < high for low, high in places)
+    assert len(set(places)) == 50
+    assert places == [
+        (lower.place("load/1", draw), upper.place("load/1", draw)) for draw in range(50)
+    ]
+
+
+def test_values_that_were_logged_come_before_what_is_drawn():
+    text = "SELECT a FROM t WHERE b = $1"
+    calls = [
+        line(1, f"LOG:  duration: 1.000 ms  execute S: {text}"),
+        line(1, f"LOG:  duration: 1.000 ms  execute S: {text}")
+        + line(1, "DETAIL:  parameters: $1 = '4'"),
+    ]
+    for ordered in (calls, calls[::-1]):
+        (unit,) = load.read("".join(ordered)).units
+        assert (unit.calls, unit.drawn) == (2, ())
+        assert unit.samples == (("SELECT a FROM t WHERE b = '4'",),)
 
 
 def test_counters_of_the_server_weigh_the_statements_of_a_log():
