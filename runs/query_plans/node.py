@@ -27,7 +27,7 @@ class Node:
     rows are counts per loop, as EXPLAIN prints them; `loops` of 0 is a node never executed. All of
     these are None if not printed. `details` are the further lines, in order. `processes` is how
     many ran it at the same time, `inner_ms` the time of CTEs, InitPlans and JIT
-    compilation that ran in it (see `reading.with_times`).
+    compilation that ran in it (see `reading.add_times`).
     """
 
     kind: str

@@ -124,7 +124,7 @@ class Accounting:
         )
 
     async def stop(self, printed: str) -> None:
-        """Keep all, with the counters that `after_sql` printed."""
+        """Keep all, with the counters that `build_after_sql` had printed."""
         after = counted(printed)
         bench = self._bench
         changes = {} if self._before is None else moved(self._before, after)

@@ -65,7 +65,7 @@ def qualify_campaigns(
     """The runs, with the project's name in that of a campaign that another project has.
 
     Peers call all results "Benchmark", and nobody chose that. Names that people choose get theirs
-    from `slugs.in_project`, with two hyphens.
+    from `slugs.qualify_slug`, with two hyphens.
     """
     campaigns_there = Campaign.objects.filter(
         slug__in={run.campaign for run in runs}, project__is_public=True

@@ -266,7 +266,7 @@ def test_rounds_are_fitted_only_for_pairs_within_a_campaign():
     two, alone = Model(cells), Model(cells[:4])
 
     answers = judge(two, across, direction="higher")
-    assert not any("by_rounds" in vars(part.fits) for part in two._parts)
+    assert not any("round_fit" in vars(part.fits) for part in two._parts)
     assert judge(two, within, direction="higher") == judge(
         alone, within, direction="higher"
     )

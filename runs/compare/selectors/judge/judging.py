@@ -46,7 +46,7 @@ CellPair = tuple[int | None, int | None]
 
 @dataclass
 class Judge:
-    """What is known about the campaigns of some cells, for some metrics. See `of_cells`."""
+    """What is known about the campaigns of some cells, for some metrics. See `make_judge`."""
 
     cells: Mapping[int, StoredCell]
     campaigns: Mapping[int, Campaign]
