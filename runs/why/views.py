@@ -19,6 +19,7 @@ from runs.analysis.why.functions import Compared
 from runs.analysis.why.parts import PARTS, Difference, Estimate, Parts
 from runs.analysis.why.waits import NO_EVENT, Slept
 from runs.campaigns.selectors import answers as campaign_answers
+from runs.campaigns.selectors.ablation_words import percent
 from runs.charts import framed
 from runs.charts.bars import ranking
 from runs.charts.figure import Figure
@@ -27,7 +28,6 @@ from runs.shared import chart_files, embedding, pages
 from runs.shared.chart_files import ChartFile
 from runs.shared.pages import or_404
 from runs.why.selectors import answers, words
-from runs.why.selectors.ablation_words import percent
 from runs.why.selectors.explanation import Explanation
 from runs.why.selectors.recordings import Call, Instructions, Stack
 from runs.why.services import ablations

@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.why.proof import LEAST_EFFECT, LOOKS, Proof, Share
 from runs.analysis.why.suspects import Suspect
+from runs.campaigns.selectors import ablation_words
 from runs.campaigns.selectors.explanations import AblationAnswer, TriedRow
 from runs.models import Ablation
-from runs.why.selectors import ablation_words, words
+from runs.why.selectors import words
 from runs.why.selectors.ablations import Answers
 from runs.why.selectors.explanation import Explanation
 

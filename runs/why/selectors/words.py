@@ -9,8 +9,8 @@ from runs.analysis.inference import Inference
 from runs.analysis.why.parts import Difference, Estimate
 from runs.analysis.why.proof import LOOKS, Proof
 from runs.analysis.why.suspects import PlanRead, Suspect
+from runs.campaigns.selectors.ablation_words import percent
 from runs.shared.formats import duration, quantity
-from runs.why.selectors.ablation_words import percent
 from runs.why.selectors.explanation import Explanation
 
 # Of a difference; the page lists all counters below.

@@ -19,8 +19,9 @@ from runs.analysis.why.parts import Estimate
 from runs.analysis.why.proof import AGAIN, ALL, GIVEN, A, B
 from runs.analysis.why.suspects import PlanRead, Suspect
 from runs.analysis.why.waits import Slept
+from runs.campaigns.selectors import ablation_words
 from runs.models import Ablation, Campaign, Cell
-from runs.why.selectors import ablation_words, answers, words
+from runs.why.selectors import answers, words
 from runs.why.selectors.ablations import Answers
 from runs.why.selectors.answers import WhyAnswer
 from runs.why.selectors.explanation import Explanation, Length
