@@ -5,7 +5,7 @@ SELECT abalance FROM pgbench_accounts WHERE aid = 4711;
 SELECT abalance FROM pgbench_accounts WHERE aid = 99;
 SELECT count(*) FROM pgbench_accounts;
 SELECT bid, sum(abalance) FROM pgbench_accounts GROUP BY bid ORDER BY bid;
-WITH some AS (SELECT * FROM pgbench_accounts) SELECT abalance FROM some WHERE aid = 815;
+WITH known AS (SELECT * FROM pgbench_accounts) SELECT abalance FROM known WHERE aid = 815;
 SELECT count(*) FROM pgbench_accounts WHERE aid IN (1, 5, 7, 9, 11, 13, 15);
 SELECT DISTINCT bid FROM pgbench_accounts;
 SELECT a.aid, b.bbalance FROM pgbench_accounts AS a JOIN pgbench_branches AS b USING (bid)
