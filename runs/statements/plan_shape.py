@@ -38,6 +38,11 @@ class ShapeNode:
         return self.name.startswith("Gather")
 
     @property
+    def is_stage(self) -> bool:
+        """Whether a serial plan has it in another node: a Gather, or Finalize above its Partial."""
+        return self.is_gather or self.name.startswith("Finalize ")
+
+    @property
     def scanned(self) -> tuple[str, str]:
         """What it reads and how, without its stage of a parallel plan."""
         name = self.name
@@ -107,8 +112,9 @@ def difference(base: Sequence[PlanShape], head: Sequence[PlanShape]) -> PlanDiff
 
 
 def _compare_plans(base: PlanShape, head: PlanShape) -> PlanDifference:
-    olds = [node for node in base.nodes if not node.is_gather]
-    news = [node for node in head.nodes if not node.is_gather]
+    # What a parallel plan collects, and the second stage of what it aggregates, are no news.
+    olds = [node for node in base.nodes if not node.is_stage]
+    news = [node for node in head.nodes if not node.is_stage]
     only_base: list[str] = []
     only_head: list[str] = []
     estimates: list[tuple[str, float, float]] = []

@@ -20,7 +20,7 @@ def test_a_scan_that_becomes_parallel_is_the_same_scan():
     head = PlanShape((*stages, node("Parallel Seq Scan", "t")))
     found = difference([base], [head])
     assert found.becomes_parallel
-    assert found.only_base == ()
+    assert (found.only_base, found.only_head) == ((), ())
     assert difference([head], [base]).becomes_serial
 
 
