@@ -42,6 +42,16 @@ class LoadRowSerializer(serializers.Serializer[Row]):
     )
     why_not = serializers.CharField(help_text="Why it is not judged.")
     plan = serializers.ListField(source="plan_sentences", child=serializers.CharField())
+    cause = serializers.ListField(
+        source="cause_sentences",
+        child=serializers.CharField(),
+        help_text="Of a slower one: which setting puts it back, tried or to be tried.",
+    )
+    trial = serializers.CharField(
+        source="cause.trial.slug",
+        default=None,
+        help_text="The campaign that tried it, if any.",
+    )
 
 
 class LoadWholeSerializer(serializers.Serializer[WholeAnswer]):

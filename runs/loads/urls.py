@@ -14,6 +14,7 @@ pages = [
     page("loads/<slug:slug>/dump/", loads.load_dump),
     page("loads/<slug:slug>/delete/", loads.load_delete),
     page("loads/<slug:slug>/answers/<slug:campaign>/", loads.load_answer),
+    page("loads/<slug:slug>/answers/<slug:campaign>/try/", loads.load_try),
     page("loads/<slug:slug>/answers/<slug:campaign>/report.md", loads.load_report),
 ]
 api = [

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from runs.execution.errors import TargetProblem
+from runs.loads import sample
 from runs.pair.clusters import Cluster, Installation
-from runs.statements import content, data_script, load
+from runs.statements import content, data_script, load, trial
 from runs.statements.content import LoadContent, LoadData
 from runs.statements.dumps import DumpReader
 from runs.statements.found import Found
+from runs.statements.trial import TrialTimes
 from tests.ssh.arranging import NOTHING, nothing_is_left
 from tests.ssh.directing import execute
 
@@ -267,6 +269,12 @@ def test_the_tables_of_pgbench_can_be_the_data(direct, of_load):
     assert findings.measurements["load_statements"] == 1
 
 
+def test_all_of_the_sample_can_be_executed(direct, of_load):
+    plan, given = of_load(sample.STATEMENTS, LoadData("pgbench", scale=1))
+    findings, _director = executed(direct, plan, given)
+    assert findings.measurements["load_failed"] == 0
+
+
 MIXED = """
 SELECT abalance FROM pgbench_accounts WHERE aid = 7;
 BEGIN; UPDATE pgbench_branches SET bbalance = 5 WHERE bid = 1;
@@ -343,3 +351,42 @@ def test_more_statements_than_pgbench_has_scripts_are_all_drawn(found_whole):
     assert whole.problem == "", whole.message
     assert len(whole.drawn) == many
     assert whole.calls_per_second > 10
+
+
+@pytest.fixture
+def tried(direct, of_load):
+    """The times of the arms of a trial of the first statement, and the run's findings."""
+
+    def measure(text, arm):
+        plan, given = of_load(text, LoadData("pgbench", scale=1))
+        parameters = {**plan.parameters, "duration": 2, trial.STATEMENT: 1}
+        levels = {**plan.levels, trial.LEVEL: arm}
+        director = direct(replace(plan, parameters=parameters, levels=levels))
+        director.bench.load = given
+        findings = execute(director)
+        files = {artifact.name: artifact.content for artifact in findings.artifacts}
+        stored = content.opened(given.key, files[trial.ARTIFACT])
+        return TrialTimes.from_json(stored).arms, findings, director
+
+    return measure
+
+
+def test_a_statement_is_tried_with_settings_put_back_in_turn(tried):
+    """Without its index scans the statement reads the table: the arm's setting holds."""
+    text = "SELECT abalance FROM pgbench_accounts WHERE aid = 4711;"
+    without_index = {"enable_indexscan": "off", "enable_bitmapscan": "off"}
+    arms, findings, director = tried(text, trial.level(without_index))
+    assert list(arms) == ["B", "B again", *without_index, "all"]
+    assert {len(times) for times in arms.values()} == {2}
+    assert min(arms["all"].values()) > 2 * max(arms["B"].values())
+    assert findings.measurements["load_statements"] == 1
+    assert "4711" not in repr(director.reporter.__dict__)
+    arms, _findings, _director = tried(text, "A")
+    assert list(arms) == ["A"]
+
+
+def test_a_setting_that_is_refused_gives_its_arm_no_time(tried):
+    """A session may not set it: its times would be those of B."""
+    settings = {"shared_buffers": "1MB", "work_mem": "64kB"}
+    arms, _findings, _director = tried("SELECT 1;", trial.level(settings))
+    assert list(arms) == ["B", "B again", "work_mem"]

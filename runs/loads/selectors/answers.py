@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal
@@ -12,8 +12,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from runs.analysis import slices, statements
 from runs.analysis.statements import Judged, Typical, Whole
+from runs.loads.selectors.causes import Cause, FoundTrial
 from runs.shared import formats
-from runs.statements import drawing
+from runs.statements import drawing, put_back
 from runs.statements.found import (
     NO_VALUE,
     Found,
@@ -67,7 +68,8 @@ _CODES = {
 class Row:
     """A statement or transaction: its times by version in milliseconds, and the answer.
 
-    `share` is its part of the whole load's time on the base, at its calls.
+    `share` is its part of the whole load's time on the base, at its calls. `cause` is there of one
+    that is slower: which setting puts it back.
     """
 
     unit: Unit
@@ -79,6 +81,7 @@ class Row:
     plan: PlanDifference
     base_shapes: tuple[PlanShape, ...] = ()
     head_shapes: tuple[PlanShape, ...] = ()
+    cause: Cause | None = None
 
     @property
     def word(self) -> Word:
@@ -120,6 +123,11 @@ class Row:
     def head_tree(self) -> str:
         """The plan on the head."""
         return _tree(self.head_shapes)
+
+    @property
+    def cause_sentences(self) -> list[str]:
+        """Which setting puts a slower one back, in words."""
+        return self.cause.sentences if self.cause else []
 
     @property
     def plan_sentences(self) -> list[str]:
@@ -437,6 +445,7 @@ def answer(
     left_out: Sequence[LeftOut],
     measured: Sequence[Measured],
     *,
+    trials: Sequence[FoundTrial] = (),
     base: str = "",
     head: str = "",
 ) -> LoadAnswer | None:
@@ -462,7 +471,10 @@ def answer(
         head=head,
         versions=tuple(versions),
         rounds=len(pairs.rounds),
-        rows=tuple(_ordered(_rows(units, pairs, judged))),
+        rows=tuple(
+            _with_cause(row, base, head, trials)
+            for row in _ordered(_rows(units, pairs, judged))
+        ),
         whole=whole,
         left_out=tuple(left_out),
         whole_notes=tuple(_whole_notes(pairs, (base, head), whole)),
@@ -654,6 +666,22 @@ def _rows(
             base_shapes=base_shapes,
             head_shapes=head_shapes,
         )
+
+
+def _with_cause(row: Row, base: str, head: str, trials: Iterable[FoundTrial]) -> Row:
+    if row.word != "slower":
+        return row
+    own = [
+        trial
+        for trial in trials
+        if (trial.statement, trial.base, trial.head) == (row.unit.number, base, head)
+    ]
+    cause = Cause(
+        settings=put_back.settings(row.plan, base, head),
+        is_inlined=put_back.is_inlined(row.plan),
+        trial=own[0] if own else None,
+    )
+    return replace(row, cause=cause)
 
 
 def _why_not(pairs: _Pairs, number: int) -> str:

@@ -1,12 +1,13 @@
 """Loads and their campaigns: members of a load's project see it, and nobody else."""
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
-from runs.models import Campaign, Load, Token
+from runs.models import Campaign, Load, Run, Token
 from runs.scenarios import statements
+from runs.statements import trial
 
 
 def listed(*, to: Reader) -> QuerySet[Load]:
@@ -24,6 +25,24 @@ def listed(*, to: Reader) -> QuerySet[Load]:
 def campaigns_of(load: Load) -> QuerySet[Campaign]:
     """The campaigns that measured a load, the newest first."""
     measured = {statements.FACTOR: [load.slug]}
+    return (
+        Campaign.objects.filter(
+            scenario__slug=statements.SCENARIO.slug, factors__contains=measured
+        )
+        .exclude(parameters__has_key=trial.OF_CAMPAIGN)
+        .order_by("-pk")
+    )
+
+
+def trials_of(measured: Campaign) -> QuerySet[Campaign]:
+    """Those that tried settings for a statement of a campaign's answer, the newest first."""
     return Campaign.objects.filter(
-        scenario__slug=statements.SCENARIO.slug, factors__contains=measured
+        scenario=measured.scenario_id,
+        parameters__contains={trial.OF_CAMPAIGN: measured.pk},
     ).order_by("-pk")
+
+
+def measured_runs() -> Q:
+    """Runs with figures, whether they count or not: an invalid run is withdrawn by itself."""
+    invalid = Q(state=Run.State.WITHDRAWN, validity=Run.Validity.INVALID)
+    return Q(state=Run.State.FINISHED) | invalid

@@ -33,7 +33,8 @@ def markdown(answer: LoadAnswer) -> str:
     changed = [row for row in answer.rows if row.word in {"slower", "faster"}]
     for row in changed:
         lines += ["", f"## {row.verdict}: `{_code(row.short_text)}`", ""]
-        lines += [f"- {_cell(sentence)}" for sentence in row.plan_sentences]
+        sentences = [*row.plan_sentences, *row.cause_sentences]
+        lines += [f"- {_cell(sentence)}" for sentence in sentences]
     if answer.left_out:
         lines += ["", f"## {_('Left out')}", ""]
         for left_out in answer.left_out:

@@ -1,19 +1,25 @@
 """What runs of a load found, opened by the load's key, as an answer."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cryptography.fernet import InvalidToken
-from django.db.models import Q
 
 from runs.access.services import host_secrets
+from runs.analysis.why.proof import A
 from runs.loads.selectors import answers
+from runs.loads.selectors import loads as selectors
 from runs.loads.selectors.answers import LoadAnswer, Measured
+from runs.loads.selectors.causes import FoundTrial
 from runs.models import Artifact, Campaign, Load, Run
 from runs.queue.services import artifacts
-from runs.statements import content
+from runs.statements import content, trial
 from runs.statements.content import LoadData, data_of, units_of
 from runs.statements.found import Found
 from runs.statements.load import LeftOut, Unit
+from runs.statements.trial import TrialTimes
 
 
 @dataclass(frozen=True)
@@ -40,35 +46,69 @@ def key_of(load: Load) -> str:
 def answer(
     load: Load, campaign: Campaign, *, base: str = "", head: str = ""
 ) -> LoadAnswer | None:
-    """The answer of a campaign of the load. Two queries, and a file for each run."""
+    """The answer of a campaign of the load. Five queries, and a file for each run."""
     key, parts = key_of(load), opened(load)
     return answers.answer(
         load.name,
         parts.units,
         parts.left_out,
         _measured(key, campaign),
+        trials=_trials(key, campaign),
         base=base,
         head=head,
     )
 
 
 def _measured(key: str, campaign: Campaign) -> list[Measured]:
-    # An invalid run is withdrawn by itself: whether its round counts is for the answer to say.
-    counts = Q(run__state=Run.State.FINISHED)
-    counts |= Q(run__state=Run.State.WITHDRAWN, run__validity=Run.Validity.INVALID)
-    files = Artifact.objects.filter(
-        counts, run__campaign=campaign, name=content.ARTIFACT
-    )
+    # Whether the round of an invalid run counts is for the answer to say.
+    runs = Run.objects.filter(selectors.measured_runs(), campaign=campaign)
+    files = Artifact.objects.filter(run__in=runs, name=content.ARTIFACT)
     measured = []
     for file in files.select_related("run__cell"):
-        try:
-            with artifacts.open_artifact(file) as opened_file:
-                found = Found.from_json(content.opened(key, opened_file.read()))
-        except (InvalidToken, FileNotFoundError):
+        stored = _stored(key, file)
+        if stored is None:
             continue
         run = file.run
         is_invalid = run.validity == Run.Validity.INVALID
+        found = Found.from_json(stored)
         measured.append(
             Measured(run.cell.version, run.repeat, found, is_invalid=is_invalid)
         )
     return measured
+
+
+def _stored(key: str, file: Artifact) -> dict[str, Any] | None:
+    """What a run has kept; None without its file, or of another key."""
+    try:
+        with artifacts.open_artifact(file) as opened_file:
+            return content.opened(key, opened_file.read())
+    except (InvalidToken, FileNotFoundError):
+        return None
+
+
+def _trials(key: str, campaign: Campaign) -> list[FoundTrial]:
+    """The trials of its statements, the newest first: three queries, and a file for each run."""
+    campaigns = list(selectors.trials_of(campaign).prefetch_related("cells"))
+    files = Artifact.objects.filter(
+        run__campaign__in=campaigns, name=trial.ARTIFACT
+    ).select_related("run")
+    times: dict[int, list[TrialTimes]] = defaultdict(list)
+    for file in files:
+        if (stored := _stored(key, file)) is not None:
+            times[file.run.campaign_id].append(TrialTimes.from_json(stored))
+    return [_trial(tried, times[tried.pk]) for tried in campaigns]
+
+
+def _trial(campaign: Campaign, times: Sequence[TrialTimes]) -> FoundTrial:
+    cells = {str(cell.levels[trial.LEVEL]): cell for cell in campaign.cells.all()}
+    base = cells.pop(A)
+    ((level, head),) = cells.items()
+    return FoundTrial(
+        slug=campaign.slug,
+        statement=campaign.parameters[trial.STATEMENT],
+        base=base.version,
+        head=head.version,
+        has_ended=campaign.state not in Campaign.LIVE,
+        put_back=trial.put_back(level),
+        arms=trial.together(times),
+    )

@@ -1,11 +1,13 @@
 """Pages of loads: bring one, see what was read of it, measure it, and read the answer."""
 
 from typing import cast
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from runs.access import addresses
@@ -14,7 +16,7 @@ from runs.loads import sample
 from runs.loads.selectors import loads as selectors
 from runs.loads.selectors.answers import REASONS, LoadAnswer
 from runs.loads.selectors.markdown import markdown
-from runs.loads.services import dumps, loads, results
+from runs.loads.services import dumps, loads, results, trials
 from runs.loads.services.loads import Preview
 from runs.loads.views.forms import LoadForm, MeasureForm, PartForm
 from runs.models import Campaign, Load
@@ -181,6 +183,30 @@ def load_answer(request: HttpRequest, slug: str, campaign: str) -> HttpResponse:
         "left_out": _reasoned(answer.left_out) if answer else [],
     }
     return render(request, "loads/answer.html", context)
+
+
+@addresses.action("load-try", Right.QUEUE)
+def load_try(request: HttpRequest, slug: str, campaign: str) -> HttpResponse:
+    """Try on a slower statement the settings to which its plan points."""
+    load = _found(request, slug)
+    measured = _campaign_of(load, campaign)
+    sides = {name: request.POST.get(name, "") for name in ("base", "head")}
+    answer = results.answer(load, measured, **sides)
+    number = request.POST.get("statement", "")
+    if answer is None or not (number.isdecimal() and len(number) < 10):
+        raise Http404
+    with pages.refusals(request):
+        queued = trials.queue(
+            load=load,
+            measured=measured,
+            answer=answer,
+            statement=int(number),
+            by=cast(User, request.user),
+        )
+        messages.success(request, _("Queued: %(title)s.") % {"title": queued.title})
+    return redirect(
+        f"{reverse('load-answer', args=[slug, campaign])}?{urlencode(sides)}"
+    )
 
 
 @addresses.page("load-report")

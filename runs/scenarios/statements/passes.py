@@ -3,9 +3,9 @@
 import random
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
@@ -13,6 +13,7 @@ from runs.execution.steps.steps import StepResult
 from runs.scenarios.datasets import sending
 from runs.scenarios.statements.connection import CLIENT_KILOBYTES, client
 from runs.statements.content import LoadContent
+from runs.statements.found import NO_VALUE
 from runs.statements.load import Unit
 from runs.wording import gettext_noop as _
 
@@ -29,6 +30,8 @@ MARK = re.compile(r"^#(\d+)\.(\d+)$")
 END = re.compile(r"^#end (\S*)$")
 _TIME = re.compile(r"^Time: ([\d.]+) ms")
 _ERROR = re.compile(r":(\d+): (?:ERROR|FATAL|PANIC):  (\w{5})$")
+# The place of an error before the first statement.
+_OF_HEAD = -1
 FINE, _UNKNOWN = "00000", "?????"
 
 
@@ -45,6 +48,31 @@ class Call:
     def has_failed(self) -> bool:
         """Whether PostgreSQL refused it, or ended it."""
         return self.code != FINE
+
+
+@dataclass(frozen=True)
+class TimedUnit:
+    """What was found of a unit: the mean of the medians of its samples, and how it ended."""
+
+    number: int
+    milliseconds: float | None
+    executions: int
+    code: str
+
+
+def timed(unit: Unit, calls: Sequence[Call]) -> TimedUnit:
+    """A unit by its executions; one that failed once has no time."""
+    own = [call for call in calls if call.unit == unit.number]
+    failed = next((call for call in own if call.has_failed), None)
+    if failed is not None:
+        return TimedUnit(unit.number, None, len(own), failed.code)
+    if not own:
+        return TimedUnit(unit.number, None, 0, NO_VALUE if unit.drawn else "")
+    medians = [
+        median([call.milliseconds for call in own if call.sample == sample])
+        for sample in range(len(unit.samples))
+    ]
+    return TimedUnit(unit.number, fmean(medians), len(own), FINE)
 
 
 # The names of what is executed, a line each, become the script of psql: the statements lie there
@@ -68,38 +96,74 @@ NR == FNR { text[$1] = $2; next }
 shift 5
 exec "$@"
 """
-_TIMED, EXPLAINED = "time", "explain"
+EXPLAINED = "explain"
 EXPLAIN = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "
 
 
-async def send_statements(bench: Bench, load: LoadContent) -> None:
-    """Lay the statements down on the target, each by its name, and the heads of scripts."""
+@dataclass(frozen=True)
+class Head:
+    """What psql is told before the statements: the name of its file, and how many lines it has."""
+
+    name: str
+    lines: int
+
+
+TIMED = Head("time", LINES_OF_HEAD)
+
+
+async def send_statements(
+    bench: Bench, load: LoadContent, *, numbers: Collection[int] = ()
+) -> None:
+    """Lay the statements down on the target, each by its name, and the heads of scripts.
+
+    All of them, unless `numbers` names some.
+    """
     lines = [
         f"{unit.number}.{sample}\t{' '.join(text.encode().hex() for text in texts)}"
         for unit in load.units
+        if not numbers or unit.number in numbers
         for sample, texts in enumerate(unit.samples)
     ]
     await sending.send_text(
         bench, "\n".join([*lines, ""]), f"{bench.directory}/statements"
     )
+    await send_head(bench, TIMED.name)
     limit_s = bench.parameters["statement_timeout"]
-    for mode, lines in ((_TIMED, _head(limit_s)), (EXPLAINED, _head(2 * limit_s))):
-        quiet = ["\\o /dev/null"] if mode == _TIMED else []
-        head = "\n".join([*lines, *quiet, ""])
-        await sending.send_text(bench, head, f"{bench.directory}/head-{mode}")
+    await _send_head(bench, EXPLAINED, _head(2 * limit_s))
 
 
-def expanded(bench: Bench, mode: str) -> tuple[str, ...]:
-    """psql with what the names on standard input stand for."""
+async def send_head(
+    bench: Bench, name: str, settings: Mapping[str, str] | None = None
+) -> Head:
+    """A head of timed statements, with settings of the session."""
+    lines = _head(bench.parameters["statement_timeout"])
+    lines += [f"SET {name} = '{value}';" for name, value in (settings or {}).items()]
+    return await _send_head(bench, name, [*lines, "\\o /dev/null"])
+
+
+async def _send_head(bench: Bench, name: str, lines: Sequence[str]) -> Head:
+    text = "\n".join([*lines, ""])
+    await sending.send_text(bench, text, f"{bench.directory}/head-{name}")
+    return Head(name, len(lines))
+
+
+def expanded(bench: Bench, mode: str, head: str = "") -> tuple[str, ...]:
+    """psql with what the names on standard input stand for, behind a head (that of the mode)."""
     folder = bench.directory
     script = f"{folder}/statements.sql"
     before = EXPLAIN.encode().hex() if mode == EXPLAINED else ""
-    words = (f"{folder}/statements", script, before, f"{folder}/head-{mode}", mode)
+    words = (
+        f"{folder}/statements",
+        script,
+        before,
+        f"{folder}/head-{head or mode}",
+        mode,
+    )
     return "sh", "-c", _EXPAND, "expand", *words, *client(bench, script)
 
 
 @dataclass(frozen=True)
-class _Planned:
+class Planned:
     """A sample of a unit, which a pass executes."""
 
     unit: Unit
@@ -107,20 +171,21 @@ class _Planned:
 
     @property
     def statements(self) -> tuple[str, ...]:
+        """Its statements, with their values."""
         return self.unit.samples[self.sample]
 
 
-def _once(load: LoadContent) -> list[_Planned]:
+def once(units: Iterable[Unit]) -> list[Planned]:
+    """Each sample of units."""
     return [
-        _Planned(unit, sample)
-        for unit in load.units
-        for sample in range(len(unit.samples))
+        Planned(unit, sample) for unit in units for sample in range(len(unit.samples))
     ]
 
 
-async def execute_once(bench: Bench, load: LoadContent) -> None:
+async def execute_once(bench: Bench, units: Iterable[Unit]) -> list[Call]:
     """Execute each statement once, outside of the load."""
-    await _pass(bench, "warm", _once(load), is_load=False)
+    _result, calls = await execute(bench, "warm", once(units), is_load=False)
+    return calls
 
 
 async def execute_passes(bench: Bench, load: LoadContent) -> list[Call]:
@@ -137,14 +202,14 @@ async def execute_passes(bench: Bench, load: LoadContent) -> list[Call]:
         failed = {call.unit for call in calls if call.has_failed}
         planned = [
             one
-            for one in _once(load)
+            for one in once(load.units)
             if one.unit.number not in failed
             for _time in range(times.get(one.unit.number, 1))
         ]
         if not planned:
             break
         random.Random(f"{bench.plan.run_id}/{number}").shuffle(planned)  # noqa: S311 -- repeatable
-        result, pass_calls = await _pass(
+        result, pass_calls = await execute(
             bench, f"pass-{number:03}", planned, is_load=True
         )
         calls += pass_calls
@@ -168,19 +233,28 @@ def _times(load: LoadContent, calls: Sequence[Call]) -> dict[int, int]:
     return times
 
 
-async def _pass(
-    bench: Bench, name: str, planned: Sequence[_Planned], *, is_load: bool
+async def execute(
+    bench: Bench,
+    name: str,
+    planned: Sequence[Planned],
+    *,
+    is_load: bool,
+    head: Head = TIMED,
 ) -> tuple[StepResult, list[Call]]:
+    """A pass: a step of this name that executes these in their order.
+
+    Without calls where a setting of the head was refused. Raises TargetProblem `statements_ended`.
+    """
     limit_s = bench.parameters["statement_timeout"]
     names: list[str] = []
     begins: list[int] = []
-    line = LINES_OF_HEAD
+    line = head.lines
     for one in planned:
         begins.append(line + 1)
         line += LINES_AROUND + len(one.statements)
         names.append(f"{one.unit.number}.{one.sample}")
     longest = PASS_GRACE_SECONDS + limit_s * max(1, len(planned)) / 4
-    argv, stdin = expanded(bench, _TIMED), "\n".join([*names, ""])
+    argv, stdin = expanded(bench, TIMED.name, head.name), "\n".join([*names, ""])
     if is_load:
         result = await bench.load_step(
             name, argv, stdin=stdin, limit_s=longest, is_private=True
@@ -193,6 +267,8 @@ async def _pass(
             name, argv, stdin=stdin, limit_s=longest, check=False, is_private=True
         )
     codes = _codes(result.stderr.splitlines(), begins)
+    if _OF_HEAD in codes:
+        return result, []
     calls = list(_calls(result.stdout.splitlines(), codes))
     if len(calls) < len(planned):
         raise TargetProblem(

@@ -9,8 +9,6 @@ them is read by psql (`data_script.executed`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import fmean, median
 
 from runs.execution.bench import Bench
 from runs.execution.reporter import ArtifactData
@@ -23,21 +21,21 @@ from runs.scenarios.definition import (
     Sizes,
     Values,
 )
-from runs.scenarios.statements import drawing, loading
+from runs.scenarios.statements import drawing, loading, trials
 from runs.scenarios.statements.passes import (
     FINE,
     MOST_PASSES,
-    Call,
+    TimedUnit,
     execute_once,
     execute_passes,
     send_statements,
+    timed,
 )
 from runs.scenarios.statements.plans import explain, shapes
 from runs.scenarios.statements.whole import CLIENTS, MOST_CLIENTS, measure_whole
 from runs.statements import content
 from runs.statements.content import LoadContent
-from runs.statements.found import NO_VALUE, Found, FoundUnit
-from runs.statements.load import Unit
+from runs.statements.found import Found, FoundUnit
 from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
@@ -61,14 +59,18 @@ class Statements:
         """Execute each statement once, as the measured passes do."""
         load = await drawing.with_drawn_values(bench, _load_of(bench))
         await send_statements(bench, load)
-        await execute_once(bench, load)
+        tried = trials.read_trial(bench, load)
+        await execute_once(bench, [tried.unit] if tried else load.units)
 
     async def measure(self, bench: Bench) -> None:
         """Passes in random order while there is time, then the plans."""
         load = await drawing.with_drawn_values(bench, _load_of(bench))
+        if (tried := trials.read_trial(bench, load)) is not None:
+            await trials.measure(bench, load, tried)
+            return
         await send_statements(bench, load)
         calls = await execute_passes(bench, load)
-        units = [_found(unit, calls) for unit in load.units]
+        units = [timed(unit, calls) for unit in load.units]
         fine = [unit.number for unit in units if unit.code == FINE]
         plans = await explain(bench, fine)
         found = Found(
@@ -111,31 +113,7 @@ def _load_of(bench: Bench) -> LoadContent:
     return bench.load
 
 
-@dataclass(frozen=True)
-class _Unit:
-    """What was found of a unit: the sum of the medians of its samples, and how it ended."""
-
-    number: int
-    milliseconds: float | None
-    executions: int
-    code: str
-
-
-def _found(unit: Unit, calls: Sequence[Call]) -> _Unit:
-    own = [call for call in calls if call.unit == unit.number]
-    failed = next((call for call in own if call.has_failed), None)
-    if failed is not None:
-        return _Unit(unit.number, None, len(own), failed.code)
-    if not own:
-        return _Unit(unit.number, None, 0, NO_VALUE if unit.drawn else "")
-    medians = [
-        median([call.milliseconds for call in own if call.sample == sample])
-        for sample in range(len(unit.samples))
-    ]
-    return _Unit(unit.number, fmean(medians), len(own), FINE)
-
-
-def _report(bench: Bench, load: LoadContent, units: Sequence[_Unit]) -> None:
+def _report(bench: Bench, load: LoadContent, units: Sequence[TimedUnit]) -> None:
     """Sums, which readers of the campaign may see: the load at its weights, and how much failed."""
     calls_of = {unit.number: unit.calls for unit in load.units}
     timed = [unit for unit in units if unit.milliseconds is not None]

@@ -14,9 +14,10 @@ from runs.loads.services import dumps, loads, results
 from runs.loads.services.loads import Brought
 from runs.models import Campaign, Load, LoadPart, Membership, Project, Run
 from runs.queue.services import load_contents
-from runs.statements import content
+from runs.statements import content, trial
 from runs.statements.found import Found, FoundUnit, FoundWhole
 from runs.statements.plan_shape import PlanShape, ShapeNode
+from runs.statements.trial import TrialTimes
 from runs.workloads.services import scenarios
 from tests import factories
 
@@ -483,6 +484,116 @@ def test_without_several_clients_the_sum_is_said_and_why(client, load, measured)
     page = body(client.get(f"/loads/{load.slug}/answers/{measured.slug}/"))
     assert "pgbench ended early (deadlock detected)" in page
     assert "a backslash, or :scale" in page
+
+
+@pytest.fixture
+def memoized(measured, load):
+    """The first statement is slower on 18, which remembers rows in it."""
+    noise = random.Random(5)
+    for run in measured.runs.select_related("cell"):
+        is_new = run.cell.version == "18.0"
+        plan = shape("Memoize", "Index Scan") if is_new else shape("Index Scan")
+        time = (30.0 if is_new else 10.0) * noise.uniform(0.99, 1.01)
+        find(load, run, {1: (time, plan), 2: (5.0, shape("Seq Scan"))})
+    Campaign.objects.filter(pk=measured.pk).update(state=Campaign.State.FINISHED)
+    return measured
+
+
+def try_it(client, load, measured, statement=1):
+    address = f"/loads/{load.slug}/answers/{measured.slug}/try/"
+    return client.post(
+        address, {"statement": statement, "base": "13.22", "head": "18.0"}, follow=True
+    )
+
+
+def end_trial(load, times):
+    """Let both runs of the trial end, with the mean times of their arms."""
+    campaign = Campaign.objects.order_by("-pk").first()
+    noise = random.Random(11)
+    for run in campaign.runs.select_related("cell"):
+        arms = {
+            name: {
+                number: times[name] * noise.uniform(0.98, 1.02)
+                for number in range(1, 13)
+            }
+            for name in trial.arms(run.cell.levels[trial.LEVEL])
+        }
+        sealed = content.sealed(results.key_of(load), TrialTimes(arms).to_json())
+        factories.artifact(
+            run, ArtifactData(trial.ARTIFACT, sealed, content.MEDIA_TYPE)
+        )
+        Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
+    Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.FINISHED)
+    return campaign
+
+
+def test_the_setting_that_puts_a_slower_statement_back_is_tried_and_named(
+    client, load, memoized
+):
+    address = f"/loads/{load.slug}/answers/{memoized.slug}/"
+    page = body(client.get(address))
+    assert "enable_memoize (new, on)" in page
+    assert "Try these settings" in page
+    assert "It is being tried with enable_memoize = off." in body(
+        try_it(client, load, memoized)
+    )
+    campaign = Campaign.objects.order_by("-pk").first()
+    plans = [RunPlan.from_json(run.plan) for run in campaign.runs.order_by("position")]
+    templates = {
+        run.plan["bindir"]: run.plan["template_key"] for run in memoized.runs.all()
+    }
+    # Both copy the clusters that are there, and take turns.
+    assert {plan.template_key for plan in plans} == set(templates.values()) - {""}
+    assert [plan.levels["arm"] for plan in plans] == ["A", "enable_memoize = off"]
+    assert {(plan.slice_s, plan.parameters["statement"]) for plan in plans} == {(1, 1)}
+    end_trial(load, {"A": 10, "B": 30, "B again": 30, "enable_memoize": 10})
+    told = results.answer(load, memoized).rows[0]
+    assert any(
+        sentence.startswith("Putting enable_memoize back explains ")
+        for sentence in told.cause_sentences
+    )
+    found = client.get(f"/api/v1{address}").json()["statements"][0]
+    assert (found["cause"], found["trial"]) == (told.cause_sentences, campaign.slug)
+    page, report = (body(client.get(f"{address}{name}")) for name in ("", "report.md"))
+    for sentence in told.cause_sentences:
+        assert sentence in page
+        assert sentence in report
+    # A trial is no measurement of the load.
+    assert campaign.title not in body(client.get(f"/loads/{load.slug}/"))
+
+
+def test_none_of_those_tried_is_said_where_none_is_proven(client, load, memoized):
+    try_it(client, load, memoized)
+    end_trial(load, {"A": 10, "B": 30, "B again": 30, "enable_memoize": 30})
+    told = results.answer(load, memoized).rows[0].cause_sentences
+    assert "None of those tried is proven to put it back." in told
+    assert "Alone, enable_memoize has no effect above 3 %." in told
+    # It can be tried again.
+    assert "Try these settings" in body(
+        client.get(f"/loads/{load.slug}/answers/{memoized.slug}/")
+    )
+
+
+def test_what_cannot_be_tried_is_refused_with_the_reason(client, load, answered):
+    page = body(client.get(f"/loads/{load.slug}/answers/{answered.slug}/"))
+    assert "Its plan points to no setting whose default differs." in page
+    assert "Try these settings" not in page
+    assert "points to no setting" in body(try_it(client, load, answered))
+    assert "no such statement" in body(try_it(client, load, answered, statement=99))
+    assert try_it(client, load, answered, statement="x").status_code == 404
+    assert Campaign.objects.count() == 1
+
+
+def test_who_may_not_queue_runs_sees_no_button_and_is_refused(
+    client, load, memoized, project
+):
+    viewer = User.objects.create_user("viewer", password="x")
+    Membership.objects.create(user=viewer, project=project, role=Membership.Role.VIEWER)
+    client.force_login(viewer)
+    page = body(client.get(f"/loads/{load.slug}/answers/{memoized.slug}/"))
+    assert "enable_memoize (new, on)" in page
+    assert "Try these settings" not in page
+    assert try_it(client, load, memoized).status_code == 403
 
 
 def test_without_its_key_nothing_of_the_answer_can_be_read(client, load, answered):
