@@ -226,6 +226,8 @@ def whole(ratios: Sequence[float]) -> Whole | None:
     error = float(np.std(ratios, ddof=1)) / math.sqrt(len(ratios))
     width = float(sp.stats.t.isf(RATE / 2, len(ratios) - 1)) * error
     low, high = mean - width, mean + width
-    is_called = low > 0 or high < 0
-    word = _word(low, high, is_called=is_called)
+    word: Word = "slower" if low > 0 else "faster"
+    if low <= 0 <= high:
+        # Of one figure also a small difference is one: its size stands beside it.
+        word = _word(low, high, is_called=False)
     return Whole(word, math.exp(mean), math.exp(low), math.exp(high))

@@ -99,6 +99,8 @@ def test_a_small_difference_is_none():
         ([0.5] * 5, "slower"),
         ([-0.5] * 5, "faster"),
         ([0.5, -0.5, 0.4, -0.3], "undecided"),
+        ([0.05] * 5, "slower"),
+        ([-0.004, 0.0, 0.004, 0.001, 0.0], "same"),
     ],
 )
 def test_the_whole_load_is_judged_by_its_rounds(ratios, word):

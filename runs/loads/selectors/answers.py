@@ -291,6 +291,16 @@ class LoadAnswer:
         return [(word, str(WORDS[word]), self.count(word)) for word in ORDER]
 
     @property
+    def rows_that_differ(self) -> list[Row]:
+        """Those that are not the same, as far as is known."""
+        return [row for row in self.rows if row.word != "same"]
+
+    @property
+    def rows_alike(self) -> list[Row]:
+        """Those that are the same."""
+        return [row for row in self.rows if row.word == "same"]
+
+    @property
     def judged(self) -> int:
         """How many statements have an answer."""
         return sum(row.judged is not None for row in self.rows)
