@@ -24,7 +24,7 @@ KINDS: tuple[Kind, ...] = ("hardware", "environment", "build", "settings", "work
 
 Raw = Mapping[str, Any]
 Value = Union[str, int, float, bool]
-Reader = Callable[[Any], Optional[Value]]
+FactReader = Callable[[Any], Optional[Value]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Fact:
     kind: Kind
     name: str
     weight: Weight
-    reader: Reader
+    reader: FactReader
     at: tuple[str, ...] = ()
     declared_by: tuple[str, ...] = ()
     last_resort: bool = False
@@ -77,7 +77,7 @@ _environment = partial(Fact, "environment", declared_by=("server", "os"))
 def _build(
     name: str,
     weight: Weight,
-    reader: Reader,
+    reader: FactReader,
     path: tuple[str, ...] = (),
     **options: Any,
 ) -> Fact:
@@ -95,7 +95,7 @@ def _build(
 def _workload(
     name: str,
     weight: Weight,
-    reader: Reader,
+    reader: FactReader,
     path: tuple[str, ...] = (),
     *,
     spoils: bool = False,

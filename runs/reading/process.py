@@ -113,7 +113,7 @@ def reading(before_waiting: Callable[[], None] = _nothing) -> Iterator[Reading]:
 
 
 def _read_here(
-    reader: readers.Reader, read: readers.Read, request: readers.Request
+    reader: readers.KindReader, read: readers.Read, request: readers.Request
 ) -> Any:
     try:
         return read(request)
@@ -234,7 +234,7 @@ def _too_slow(seconds: float) -> TooMuch:
     )
 
 
-def _taken(content: bytes, reader: readers.Reader) -> tuple[str, Any]:
+def _taken(content: bytes, reader: readers.KindReader) -> tuple[str, Any]:
     """What came of a request. Nothing in it is believed but what has the expected form."""
     try:
         reply = json.loads(content)

@@ -17,7 +17,7 @@ Read = Callable[[Request], Any]
 
 
 @dataclass(frozen=True)
-class Reader:
+class KindReader:
     """`begin` gives a function that reads one request after the other, of the same sender.
 
     It raises one of `refusals` for what it does not understand; `answer` is the annotation of what
@@ -32,9 +32,9 @@ class Reader:
 
 def stateless(
     read: Read, answer: Any, refusals: tuple[type[Exception], ...] = ()
-) -> Reader:
+) -> KindReader:
     """A reader each of whose requests is read by itself."""
-    return Reader(lambda: read, answer, refusals)
+    return KindReader(lambda: read, answer, refusals)
 
 
 KINDS = {
@@ -50,7 +50,7 @@ KINDS = {
 }
 
 
-def find(kind: str) -> Reader:
+def find(kind: str) -> KindReader:
     """The reader of a kind. Raises KeyError."""
-    reader: Reader = import_module(KINDS[kind]).READER
+    reader: KindReader = import_module(KINDS[kind]).READER
     return reader

@@ -29,7 +29,7 @@ __all__ = ("NotUnderstood", "Proof")
 TOO_MUCH = frozenset({"reading_busy", "reading_too_large", "reading_too_slow"})
 
 
-class Reader:
+class ForeignReader:
     """The reader of one request's texts. Each method raises NotUnderstood or ServiceError.
 
     The latter says that reading took more than it may, in the field of that name.
@@ -139,13 +139,13 @@ def peers() -> tuple[str, ...]:
 
 
 @contextmanager
-def reader() -> Iterator[Reader]:
+def reader() -> Iterator[ForeignReader]:
     """The reader of a request. A process that it needs ends with the block.
 
     Before it waits for one it gives the database connection back, unless in a transaction.
     """
     with process.reading(database.give_back) as reading:
-        yield Reader(reading)
+        yield ForeignReader(reading)
 
 
 def sentence(refusal: Refusal) -> str:

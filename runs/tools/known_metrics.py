@@ -12,7 +12,7 @@ from runs.wording import gettext_noop as _
 # By name: figures of tools, which all projects share as rows of Metric, and other ones: series,
 # parts of a run, and figures that one scenario alone has, whose rows come with the scenario.
 METRICS: dict[str, Metric] = {}
-OTHERS: dict[str, Metric] = {}
+UNSHARED_METRICS: dict[str, Metric] = {}
 _PERCENTILES = {
     "25": _("Latency, 25th percentile"),
     "50": _("Latency, median"),
@@ -31,11 +31,11 @@ def _metric(name: str, title: str, unit: str, direction: Direction) -> Metric:
 def _other(
     name: str, unit: str, direction: Direction = "neutral", title: str = ""
 ) -> Metric:
-    return _declare(Metric(name, title, unit, direction), OTHERS)
+    return _declare(Metric(name, title, unit, direction), UNSHARED_METRICS)
 
 
 def _declare(metric: Metric, among: dict[str, Metric]) -> Metric:
-    if metric.name in METRICS or metric.name in OTHERS:
+    if metric.name in METRICS or metric.name in UNSHARED_METRICS:
         raise ValueError(f"{metric.name} is declared twice")
     return among.setdefault(metric.name, metric)
 

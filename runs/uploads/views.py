@@ -197,7 +197,7 @@ def _form_again(
     return render(request, "uploads/new.html", {"form": form}, status=status)
 
 
-def _reading(reader: foreign.Reader, form_fields: Mapping[str, Any]) -> Reading:
+def _reading(reader: foreign.ForeignReader, form_fields: Mapping[str, Any]) -> Reading:
     """What a tool printed; the tool that is recognised, where another one was chosen."""
     files = {"stdout": form_fields["text"]}
     try:
@@ -250,7 +250,7 @@ def _sentences(imported: Imported) -> list[str]:
     return [put(wording, _) for wording in imported.left_out[:_SHOWN]]
 
 
-def _read(form: UploadForm, read: Callable[[foreign.Reader], T]) -> T | None:
+def _read(form: UploadForm, read: Callable[[foreign.ForeignReader], T]) -> T | None:
     """What a reader makes of the file; None with the reason at the form's field."""
     try:
         with foreign.reader() as reader:

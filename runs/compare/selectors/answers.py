@@ -1,7 +1,8 @@
 """What a comparison says: made once of what is judged, and printed by every door.
 
 The page, its files and its report print `answer_series`; the API, its Markdown and the badge print
-`answer_sides`; the page of two cells prints `answer_cells`. None of them words or judges for itself.
+`answer_sides`; the page of two cells prints `answer_cells`. None of them words or judges for
+itself.
 """
 
 import math

@@ -23,7 +23,7 @@ from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.seals.selectors.export_fields import Row
 from runs.shared.errors import Fault, Refused
-from runs.shared.reading import Proof, Reader
+from runs.shared.reading import ForeignReader, Proof
 
 # A compressed file's part in one line.
 PART_BYTES = 512 * 2**10
@@ -88,7 +88,7 @@ def header(first_line: tuple[int, str, Row] | None) -> Row:
 class ExportFile:
     """An export that is read by a process of its own; `proof` is known after the last line."""
 
-    def __init__(self, lines: Iterable[bytes], reader: Reader) -> None:
+    def __init__(self, lines: Iterable[bytes], reader: ForeignReader) -> None:
         self.proof: Proof | None = None
         self._lines = lines
         self._reader = reader

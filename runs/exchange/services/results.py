@@ -34,7 +34,7 @@ from runs.shared import queries, slugs
 from runs.shared import reading as foreign
 from runs.shared.database import array, copy, perform
 from runs.uploads.services import workload_levels
-from runs.uploads.services.question import own_slugs
+from runs.uploads.services.question import find_own_slugs
 
 # The order in which rows may refer to one another.
 TABLES = (
@@ -217,7 +217,7 @@ class Results:
         name = fields.pop("slug").removesuffix(
             f"{slugs.OF}{self.provenance.exported_from}"
         )
-        slug = own_slugs({name}, self.project).get(name, name)
+        slug = find_own_slugs({name}, self.project).get(name, name)
         fields |= {
             "project": self.project,
             "uploaded_as": name if slug != name else "",

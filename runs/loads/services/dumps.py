@@ -14,7 +14,7 @@ from runs.loads.services import results
 from runs.models import Load, LoadPart
 from runs.shared import reading
 from runs.shared.errors import ServiceError
-from runs.shared.reading import NotUnderstood, Reader
+from runs.shared.reading import ForeignReader, NotUnderstood
 from runs.statements import content
 from runs.statements.content import LoadData
 from runs.statements.dumps import Dump, DumpPart
@@ -161,7 +161,9 @@ def _read(load: Load, key: str, count: int) -> tuple[Dump, int, int]:
     return dump, 0, count
 
 
-def _answers(reader: Reader, load: Load, key: str, count: int) -> Iterator[DumpPart]:
+def _answers(
+    reader: ForeignReader, load: Load, key: str, count: int
+) -> Iterator[DumpPart]:
     for number in range(count):
         part = LoadPart.objects.filter(load=load, number=number).first()
         if part is None:

@@ -35,7 +35,7 @@ MANIFEST, KEYS = "manifest.json", "keys.json"
 PLAIN = 1
 
 
-class Writer:
+class BackupWriter:
     """Writes a backup under another name, which is the right one when it is complete."""
 
     def __init__(self, path: Path, passphrase: str) -> None:
@@ -43,7 +43,7 @@ class Writer:
         self._passphrase = passphrase
         self.digests: dict[str, str] = {}
 
-    def __enter__(self) -> "Writer":
+    def __enter__(self) -> "BackupWriter":
         self._draft.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         # Nobody else can open it, whatever the umask, from its first byte on.
@@ -83,7 +83,7 @@ class Writer:
             self._draft.unlink(missing_ok=True)
 
 
-class Reader:
+class BackupReader:
     """A backup that is there. Raises ServiceError `backup_unreadable`, `wrong_passphrase`.
 
     `trusts_plain` also takes a backup of 0.2 or before, which anybody may have changed.

@@ -24,7 +24,12 @@ from psycopg import sql
 from runs.access.services import audit, encryption
 from runs.models import Run, Server, Token
 from runs.operations.selectors import health_checks
-from runs.operations.services.backup_files import KEYS, SUFFIX, Reader, Writer
+from runs.operations.services.backup_files import (
+    KEYS,
+    SUFFIX,
+    BackupReader,
+    BackupWriter,
+)
 from runs.published import reading
 from runs.queue.services import artifacts, file_store
 from runs.seals.services import seals
@@ -65,7 +70,10 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
     path = folder / f"benchlab-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with Writer(path, passphrase) as writer, health_checks.connected() as database:
+        with (
+            BackupWriter(path, passphrase) as writer,
+            health_checks.connected() as database,
+        ):
             _write(writer, database)
     except (OSError, psycopg.Error) as error:
         message = _("No backup was made: %(reason)s.") % {
@@ -81,7 +89,7 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
     return path
 
 
-def _write(writer: Writer, database: "psycopg.Connection[Any]") -> None:
+def _write(writer: BackupWriter, database: "psycopg.Connection[Any]") -> None:
     database.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     database.execute("SET LOCAL statement_timeout = 0")
     tables = {}
@@ -112,7 +120,7 @@ def _write(writer: Writer, database: "psycopg.Connection[Any]") -> None:
     )
 
 
-def _write_files(writer: Writer, database: "psycopg.Connection[Any]") -> int:
+def _write_files(writer: BackupWriter, database: "psycopg.Connection[Any]") -> int:
     """Each file once; the number of those that were retired."""
     digests = (digest for (digest,) in database.execute(DIGESTS).fetchall())
     lost = 0
@@ -150,12 +158,12 @@ def restore(
     `backup_unreadable`, `backup_not_authentic`, `wrong_passphrase`, `not_empty`, `other_version`,
     `restore_failed`.
     """
-    with closing(Reader(path, passphrase, trusts_plain=trusts_plain)) as backup:
+    with closing(BackupReader(path, passphrase, trusts_plain=trusts_plain)) as backup:
         backup.check()
         return _restored(backup)
 
 
-def _restored(backup: Reader) -> dict[str, int]:
+def _restored(backup: BackupReader) -> dict[str, int]:
     secrets = backup.secrets
     try:
         _prepare(backup)
@@ -185,7 +193,7 @@ def _restored(backup: Reader) -> dict[str, int]:
     return {name: table["rows"] for name, table in backup.manifest["tables"].items()}
 
 
-def _let_hosts_go(backup: Reader) -> None:
+def _let_hosts_go(backup: BackupReader) -> None:
     """No host has joined what was restored: their roles are in another PostgreSQL."""
     if "runs_workerhost" not in backup.manifest["tables"]:
         return
@@ -196,7 +204,7 @@ def _let_hosts_go(backup: Reader) -> None:
         )
 
 
-def _prepare(backup: Reader) -> None:
+def _prepare(backup: BackupReader) -> None:
     executor = MigrationExecutor(connection)
     loader = executor.loader
     wanted_migrations = {(app, name) for app, name in backup.manifest["migrations"]}
@@ -267,7 +275,7 @@ def _what_is_there() -> str:
     )
 
 
-def _restore_artifacts(backup: Reader) -> None:
+def _restore_artifacts(backup: BackupReader) -> None:
     names = backup.list_members("artifacts") + backup.list_members("packs")
     folder = Path(settings.ARTIFACTS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
@@ -287,7 +295,7 @@ def _restore_artifacts(backup: Reader) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _restore_publications(backup: Reader) -> None:
+def _restore_publications(backup: BackupReader) -> None:
     """The data files of the instance's own publications: what has none is no publication."""
     folder = Path(settings.PUBLICATIONS_DIR)
     for name in backup.list_members("publications"):
@@ -295,7 +303,7 @@ def _restore_publications(backup: Reader) -> None:
         (folder / Path(name).name).write_bytes(b"".join(backup.pieces(name)))
 
 
-def _load(backup: Reader) -> None:
+def _load(backup: BackupReader) -> None:
     tables: dict[str, dict[str, Any]] = backup.manifest["tables"]
     with connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL lock_timeout = '{MOST_WAIT_FOR_LOCKS}'")
@@ -353,7 +361,7 @@ def _restore_seals(files: dict[str, str]) -> None:
         path.chmod(0o600)
 
 
-def _other_version(backup: Reader, why: str) -> ServiceError:
+def _other_version(backup: BackupReader, why: str) -> ServiceError:
     message = _("This database has other tables than the backup: %(why)s.") % {
         "why": why
     }

@@ -12,10 +12,16 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
-from runs.export_reader import END, FILE, UNREADABLE, Unreadable, Verification
-from runs.export_reader import Reader as LineReader
+from runs.export_reader import (
+    END,
+    FILE,
+    UNREADABLE,
+    ExportReader,
+    Unreadable,
+    Verification,
+)
 from runs.reading.limits import OF_A_PROJECT
-from runs.reading.readers import Reader, Request
+from runs.reading.readers import KindReader, Request
 
 STEP = 2**20
 # The end of a compressed file gives its size up to here; a small file must not take hours.
@@ -62,7 +68,7 @@ class _Export:
     """An export of which some lines have been read."""
 
     def __init__(self) -> None:
-        self._lines = LineReader()
+        self._lines = ExportReader()
         options = Namespace(key=set(), entry={}, head=[], allow_unsealed=False)
         self._verification = Verification(options)
         self._gave_up = ""
@@ -161,4 +167,4 @@ def _plain(value: object) -> Any:
     return value if isinstance(value, int) else str(value)
 
 
-READER = Reader(lambda: _Export().read, Batch, limits=OF_A_PROJECT)
+READER = KindReader(lambda: _Export().read, Batch, limits=OF_A_PROJECT)

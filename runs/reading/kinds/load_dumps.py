@@ -3,7 +3,7 @@
 from base64 import b64decode
 
 from runs.reading.limits import OF_A_DUMP
-from runs.reading.readers import Read, Reader, Request
+from runs.reading.readers import KindReader, Read, Request
 from runs.statements.data_script import DataRefused
 from runs.statements.dumps import DumpPart, DumpReader
 from runs.statements.tokens import NotSql
@@ -21,4 +21,4 @@ def _begin() -> Read:
     return read
 
 
-READER = Reader(_begin, DumpPart, (DataRefused, NotSql), limits=OF_A_DUMP)
+READER = KindReader(_begin, DumpPart, (DataRefused, NotSql), limits=OF_A_DUMP)

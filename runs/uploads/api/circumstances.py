@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from runs.cells.selectors import versions
 from runs.postgresql_settings import catalogue, secrets
 from runs.shared.api import upload_limits as limits
-from runs.uploads.api.fields import Object, Reader, pointer_below
+from runs.uploads.api.fields import FieldReader, Object, pointer_below
 from runs.uploads.services import GivenMergeBase, GivenProfile, GivenRevision
 
 # From so many settings on it is all that a server has; every version has more.
@@ -30,7 +30,7 @@ REF_PREFIX = re.compile(r"\A(?:refs/(?:heads|tags|remotes/[^/]{1,100})/|refs/|or
 IS_URL = URLValidator(schemes=["http", "https"])
 
 
-def hardware(run: Reader) -> GivenProfile | None:
+def hardware(run: FieldReader) -> GivenProfile | None:
     """A slug, or an object of what is known of the machine."""
     machine = _profile(run, "hardware", limits.HARDWARE_TEXTS, limits.HARDWARE_NUMBERS)
     if machine is None or machine.slug:
@@ -40,13 +40,13 @@ def hardware(run: Reader) -> GivenProfile | None:
     )
 
 
-def environment(run: Reader) -> GivenProfile | None:
+def environment(run: FieldReader) -> GivenProfile | None:
     """A slug, or an object of what is known of the system."""
     return _profile(run, "environment", limits.ENVIRONMENT_TEXTS, {})
 
 
 def _profile(
-    run: Reader,
+    run: FieldReader,
     name: str,
     texts: Mapping[str, int],
     numbers: Mapping[str, tuple[int, int]],
@@ -69,7 +69,7 @@ def _profile(
     return GivenProfile(fields=fields)
 
 
-def postgresql(run: Reader) -> tuple[str, dict[str, str]]:
+def postgresql(run: FieldReader) -> tuple[str, dict[str, str]]:
     """The version and the settings of the server that was measured."""
     postgresql = run.mapping("postgresql")
     if postgresql is None:
@@ -92,7 +92,7 @@ def postgresql(run: Reader) -> tuple[str, dict[str, str]]:
 
 
 def _check_settings(
-    postgresql: Reader, settings: Mapping[str, str], version: str
+    postgresql: FieldReader, settings: Mapping[str, str], version: str
 ) -> None:
     """Names that no version has. Of versions that are newer than the catalogue nobody knows.
 
@@ -124,7 +124,7 @@ def _known_settings() -> frozenset[str]:
     return frozenset(name.lower() for name in catalogue.all_names())
 
 
-def tool(run: Reader) -> tuple[str, str]:
+def tool(run: FieldReader) -> tuple[str, str]:
     """Name and version of the load generator; the name alone is enough."""
     if isinstance(run.body.get("tool"), str):
         return run.text("tool", most=40), ""
@@ -135,7 +135,7 @@ def tool(run: Reader) -> tuple[str, str]:
     return tool.text("name", most=40, required=True), tool.text("version", most=40)
 
 
-def revision(run: Reader) -> GivenRevision | None:
+def revision(run: FieldReader) -> GivenRevision | None:
     """The commit that was measured."""
     revision = run.mapping("revision")
     if revision is None:
@@ -168,7 +168,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _merge_base(revision: Reader, sha: str) -> GivenMergeBase | None:
+def _merge_base(revision: FieldReader, sha: str) -> GivenMergeBase | None:
     """Where the commit left the branch that it is compared with; None for the commit itself."""
     merge_base = revision.mapping("merge_base")
     if merge_base is None:
@@ -192,7 +192,7 @@ def _branch(ref: str) -> str:
     return "" if is_none else REF_PREFIX.sub("", ref, count=1)
 
 
-def _parents(revision: Reader, sha: str) -> tuple[str, ...]:
+def _parents(revision: FieldReader, sha: str) -> tuple[str, ...]:
     parents = revision.items("parents", most=limits.MOST_PARENTS)
     for index, parent in enumerate(parents):
         name = f"parents/{index}"
@@ -209,7 +209,7 @@ def _parents(revision: Reader, sha: str) -> tuple[str, ...]:
     )
 
 
-def _facts(profile: Reader) -> Object:
+def _facts(profile: FieldReader) -> Object:
     facts = profile.mapping("facts")
     if facts is None or not facts.body:
         return {}

@@ -40,7 +40,7 @@ from runs.shared.api.parsing import TooLarge, read_json
 from runs.shared.errors import Fault, Refused
 from runs.uploads import services
 from runs.uploads.api import description, runs
-from runs.uploads.api.fields import Faults, Object, Reader
+from runs.uploads.api.fields import Faults, FieldReader, Object
 from runs.uploads.api.raw import Files
 from runs.uploads.services import GivenRun, StoredRun
 from runs.uploads.services.idempotency import Answer
@@ -243,7 +243,7 @@ class UploadDoor(_Door):
         # Before the transaction of a key: reading may wait, and then holds no connection.
         with reading.reader() as outputs:
             run = runs.run(
-                Reader(sent.content, "", faults), outputs, sent.files or None
+                FieldReader(sent.content, "", faults), outputs, sent.files or None
             )
 
         def store() -> Answer:

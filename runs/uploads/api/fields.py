@@ -41,7 +41,7 @@ def pointer_below(pointer: str, name: str) -> str:
     return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
-class Reader:
+class FieldReader:
     """Reads an object's fields. What is wrong is in `faults`, and as if not given, as null is."""
 
     def __init__(self, body: Object, pointer: str, faults: Faults) -> None:
@@ -183,7 +183,7 @@ class Reader:
             self.fault(name, "too_many", message % {"number": len(value), "most": most})
         return len(value) <= most
 
-    def mapping(self, name: str, *, or_text: bool = False) -> "Reader | None":
+    def mapping(self, name: str, *, or_text: bool = False) -> "FieldReader | None":
         """An object, to be read; `or_text` where a text could have been in its place."""
         value = self.body.get(name)
         return (
@@ -244,10 +244,10 @@ class Reader:
 
 def reader(
     value: Any, pointer: str, faults: Faults, or_text: bool = False
-) -> Reader | None:
+) -> FieldReader | None:
     """What reads an object; None for anything else."""
     if type(value) is dict:
-        return Reader(value, pointer, faults)
+        return FieldReader(value, pointer, faults)
     message = _("Neither a text nor an object.") if or_text else _("Not an object.")
     faults.add(pointer or "/", "not_an_object", message)
     return None

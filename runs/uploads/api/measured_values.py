@@ -11,7 +11,7 @@ from runs.execution.reporter import ArtifactData
 from runs.models import Metric
 from runs.shared.api import upload_limits as limits
 from runs.tools.adapter import SeriesData
-from runs.uploads.api.fields import Faults, Object, Reader, reader
+from runs.uploads.api.fields import Faults, FieldReader, Object, reader
 from runs.uploads.services import GivenMeasurement, plausible_figures
 
 MEASUREMENT = frozenset({"metric", "value", "samples", "unit", "direction"})
@@ -20,7 +20,7 @@ TEXT = frozenset({str, type(None)})
 DIRECTIONS: tuple[str, ...] = tuple(Metric.Direction.values)
 
 
-def measurements(run: Reader) -> tuple[GivenMeasurement, ...]:
+def measurements(run: FieldReader) -> tuple[GivenMeasurement, ...]:
     """The numbers, each metric once."""
     entries = run.items("measurements", most=limits.MOST_MEASUREMENTS)
     measurements_read = tuple(
@@ -42,7 +42,7 @@ def measurements(run: Reader) -> tuple[GivenMeasurement, ...]:
     return measurements_read
 
 
-def _element(run: Reader, name: str, index: int, value: Any) -> Reader | None:
+def _element(run: FieldReader, name: str, index: int, value: Any) -> FieldReader | None:
     return reader(value, f"{run.at}/{name}/{index}", run.faults)
 
 
@@ -59,7 +59,7 @@ def samples(body: Object) -> tuple[ArtifactData, ...]:
     return (ArtifactData("samples.json", content, media_type="application/json"),)
 
 
-def series(run: Reader) -> tuple[SeriesData, ...]:
+def series(run: FieldReader) -> tuple[SeriesData, ...]:
     """The values over time, each name once."""
     entries = run.items("series", most=limits.MOST_SERIES)
     series_read = tuple(
@@ -102,7 +102,7 @@ def _plain(entry: Any) -> GivenMeasurement | None:
 @lru_cache(4096)
 def _known_unit(metric: str, unit: str | None, direction: str | None) -> str | None:
     """The unit for bounds, where all that is said of a metric can be stored; None where not."""
-    reader_of_metric = Reader(
+    reader_of_metric = FieldReader(
         {"metric": metric, "unit": unit, "direction": direction}, "", Faults()
     )
     reader_of_metric.slug("metric", most=80, required=True)
@@ -115,7 +115,7 @@ def _known_unit(metric: str, unit: str | None, direction: str | None) -> str | N
     )
 
 
-def _measurement(reader_of_entry: Reader | None) -> GivenMeasurement | None:
+def _measurement(reader_of_entry: FieldReader | None) -> GivenMeasurement | None:
     if reader_of_entry is None:
         return None
     reader_of_entry.refuse_unknown(MEASUREMENT)
@@ -141,7 +141,7 @@ def _measurement(reader_of_entry: Reader | None) -> GivenMeasurement | None:
     )
 
 
-def _values(reader_of_entry: Reader) -> list[float]:
+def _values(reader_of_entry: FieldReader) -> list[float]:
     """The value, or the samples; nothing where they are not good."""
     body = reader_of_entry.body
     if body.get("samples") is None:
@@ -166,7 +166,7 @@ def _values(reader_of_entry: Reader) -> list[float]:
     return good if len(good) == len(values) else []
 
 
-def _series(reader_of_entry: Reader | None) -> SeriesData | None:
+def _series(reader_of_entry: FieldReader | None) -> SeriesData | None:
     if reader_of_entry is None:
         return None
     reader_of_entry.refuse_unknown(SERIES)
@@ -201,7 +201,7 @@ def _series(reader_of_entry: Reader | None) -> SeriesData | None:
     return SeriesData(name, unit, tuple(points), start, interval)
 
 
-def _points(reader_of_entry: Reader, values: list[Any]) -> list[float | None]:
+def _points(reader_of_entry: FieldReader, values: list[Any]) -> list[float | None]:
     points: list[float | None] = []
     for index, value in enumerate(values):
         kind = type(value)
@@ -217,7 +217,7 @@ def _points(reader_of_entry: Reader, values: list[Any]) -> list[float | None]:
     return points
 
 
-def _refuse_repeated(run: Reader, name: str, field: str, names: list[str]) -> None:
+def _refuse_repeated(run: FieldReader, name: str, field: str, names: list[str]) -> None:
     if len(set(names)) == len(names):
         return
     seen_names = set()

@@ -11,7 +11,7 @@ from runs.shared import reading
 from runs.shared.api import upload_limits as limits
 from runs.shared.errors import Fault
 from runs.tools.adapter import Reading
-from runs.uploads.api.fields import Reader
+from runs.uploads.api.fields import FieldReader
 from runs.uploads.services import GivenMeasurement
 from runs.wording import gettext_noop, put, wording_of
 
@@ -23,7 +23,7 @@ INSTEAD = ("measurements", "series", "status")
 EXACT = {"query_mode", "connection", "max_tries"}
 
 
-def files(run: Reader) -> Files:
+def files(run: FieldReader) -> Files:
     """The files of `raw`: a text is standard output; empty without `raw`."""
     place_in_body, value = f"{run.at}/raw", run.body.get("raw")
     if isinstance(value, str):
@@ -49,7 +49,7 @@ def files(run: Reader) -> Files:
     return files_by_name
 
 
-def named(run: Reader, files: Files) -> Files:
+def named(run: FieldReader, files: Files) -> Files:
     """The parts of a form, each a file with a name that can be one."""
     _check_exit_status(run, files)
     return {
@@ -59,7 +59,7 @@ def named(run: Reader, files: Files) -> Files:
     }
 
 
-def _check_exit_status(run: Reader, files: Files) -> None:
+def _check_exit_status(run: FieldReader, files: Files) -> None:
     """Anything but a number would look like a status that was not recorded."""
     exit_status = files.get(EXIT_STATUS, "")
     text = (
@@ -72,7 +72,7 @@ def _check_exit_status(run: Reader, files: Files) -> None:
         run.fault(f"raw/{EXIT_STATUS}", "not_a_number", message)
 
 
-def _is_name(run: Reader, name: str, pointer: str) -> bool:
+def _is_name(run: FieldReader, name: str, pointer: str) -> bool:
     """Whether it can be the end of a file's address: visible, and no way up or nowhere."""
     if name.isprintable() and not {"", ".", ".."} & set(name.split("/")):
         return True
@@ -84,7 +84,10 @@ def _is_name(run: Reader, name: str, pointer: str) -> bool:
 
 
 def read(
-    run: Reader, described: Mapping[str, Any], files: Files, outputs: reading.Reader
+    run: FieldReader,
+    described: Mapping[str, Any],
+    files: Files,
+    outputs: reading.ForeignReader,
 ) -> dict[str, Any]:
     """What the output says of the run, as fields of it; what the uploader says must not differ."""
     output = _output(run, described["tool_name"], files, outputs)
@@ -135,7 +138,7 @@ def read(
 
 
 def _output(
-    run: Reader, tool_name: str, files: Files, outputs: reading.Reader
+    run: FieldReader, tool_name: str, files: Files, outputs: reading.ForeignReader
 ) -> Reading | None:
     tool = reading.tool_named(tool_name)
     if not tool:
@@ -162,7 +165,7 @@ class _Stated(NamedTuple):
 
 
 def _refuse_differences(
-    run: Reader, described: Mapping[str, Any], output: Reading
+    run: FieldReader, described: Mapping[str, Any], output: Reading
 ) -> None:
     levels, workload = described["levels"], described["workload"]
     stated = dict.fromkeys(levels, "levels") | dict.fromkeys(workload, "workload")

@@ -12,7 +12,7 @@ from runs.servers.selectors import servers
 from runs.shared import reading
 from runs.shared.api import upload_limits as limits
 from runs.uploads.api import circumstances, measured_values, raw
-from runs.uploads.api.fields import Faults, Object, Reader, reader
+from runs.uploads.api.fields import Faults, FieldReader, Object, reader
 from runs.uploads.api.raw import Files
 from runs.uploads.services import GivenRun, version_level
 from runs.uploads.services.uploaded_run import Status
@@ -49,9 +49,11 @@ FIELDS = frozenset(
 STATUSES = ("finished", "failed", "partial")
 
 
-def batch(body: Object, faults: Faults, outputs: reading.Reader) -> list[GivenRun]:
+def batch(
+    body: Object, faults: Faults, outputs: reading.ForeignReader
+) -> list[GivenRun]:
     """The runs of {"runs": [...]}; the faults of all of them at once."""
-    batch_reader = Reader(body, "", faults)
+    batch_reader = FieldReader(body, "", faults)
     batch_reader.refuse_unknown({"runs"})
     if body.get("runs") in (None, []):
         batch_reader.missing("runs")
@@ -72,7 +74,7 @@ class _Alike:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Any] = {}
 
-    def read(self, read_part: Callable[[Reader], T], run: Reader) -> T:
+    def read(self, read_part: Callable[[FieldReader], T], run: FieldReader) -> T:
         """What it makes of the field of its name; only what has no fault is kept."""
         name = read_part.__name__
         mark = (
@@ -89,8 +91,8 @@ class _Alike:
 
 
 def run(
-    run_reader: Reader,
-    outputs: reading.Reader,
+    run_reader: FieldReader,
+    outputs: reading.ForeignReader,
     files: Files | None = None,
     *,
     alike: _Alike | None = None,
@@ -119,7 +121,7 @@ def run(
     )
 
 
-def _described(run_reader: Reader, same_parts: _Alike) -> dict[str, Any]:
+def _described(run_reader: FieldReader, same_parts: _Alike) -> dict[str, Any]:
     version, settings = same_parts.read(circumstances.postgresql, run_reader)
     tool_name, tool_version = same_parts.read(circumstances.tool, run_reader)
     if (
@@ -130,9 +132,9 @@ def _described(run_reader: Reader, same_parts: _Alike) -> dict[str, Any]:
             "hardware", "either_or", _("Give a server or the hardware, not both.")
         )
     workload = run_reader.levels("workload")
-    Reader(workload, f"{run_reader.at}/workload", run_reader.faults).refuse_unknown(
-        NAMES
-    )
+    FieldReader(
+        workload, f"{run_reader.at}/workload", run_reader.faults
+    ).refuse_unknown(NAMES)
     job = run_reader.text("job", most=200)
     return {
         "campaign": run_reader.slug("campaign", most=120, required=True),
@@ -156,7 +158,7 @@ def _described(run_reader: Reader, same_parts: _Alike) -> dict[str, Any]:
     }
 
 
-def _times(run_reader: Reader) -> tuple[datetime | None, datetime | None]:
+def _times(run_reader: FieldReader) -> tuple[datetime | None, datetime | None]:
     started, finished = run_reader.time("started_at"), run_reader.time("finished_at")
     if run_reader.body.get("started_at") is None:
         run_reader.missing("started_at")
@@ -167,7 +169,7 @@ def _times(run_reader: Reader) -> tuple[datetime | None, datetime | None]:
     return started, finished
 
 
-def _measured(run_reader: Reader) -> dict[str, Any]:
+def _measured(run_reader: FieldReader) -> dict[str, Any]:
     status = cast("Status | None", run_reader.choice("status", STATUSES))
     if run_reader.body.get("status") is None:
         run_reader.missing("status")
@@ -198,7 +200,7 @@ def _measured(run_reader: Reader) -> dict[str, Any]:
     }
 
 
-def _placed(run_reader: Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _placed(run_reader: FieldReader, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The levels that make the cell: with the version, and with what is unusual of the workload."""
     version, tool = fields["server_version"], fields["tool_name"]
     if not version and not fields["levels"].get("version") and fields["server"]:
@@ -214,7 +216,7 @@ def _placed(run_reader: Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_age(run_reader: Reader, version: str, started_at: datetime) -> None:
+def _check_age(run_reader: FieldReader, version: str, started_at: datetime) -> None:
     year = versions.first_year(version)
     if year is not None and started_at.year < year:
         message = _("PostgreSQL %(version)s was not there yet in %(year)d.")
@@ -222,7 +224,7 @@ def _check_age(run_reader: Reader, version: str, started_at: datetime) -> None:
         run_reader.fault("started_at", "too_old", message % names)
 
 
-def _check_key(run_reader: Reader, fields: Mapping[str, Any]) -> None:
+def _check_key(run_reader: FieldReader, fields: Mapping[str, Any]) -> None:
     revision = fields["revision"]
     length = len(json.dumps(dict(fields["levels"]))) + (
         len(revision.sha) + 1 if revision else 0

@@ -81,7 +81,7 @@ def qualify_campaigns(
 
 def _new(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:
     names = {run.campaign for run in runs}
-    slugs = question.own_slugs(names, project)
+    slugs = question.find_own_slugs(names, project)
     stored_keys = set(
         Run.objects.filter(
             campaign__project=project,

@@ -141,7 +141,7 @@ def ask(runs: Sequence[GivenRun], project: Project) -> Known:
     )
 
 
-def own_slugs(names: Set[str], project: Project) -> dict[str, str]:
+def find_own_slugs(names: Set[str], project: Project) -> dict[str, str]:
     """Of these names those under which the project's campaign has another slug, with that."""
     own_campaigns = Campaign.objects.filter(project=project)
     slug_of = dict(
@@ -350,7 +350,7 @@ def _other_slugs(
     }
     if not slug_of:
         return {}
-    slugs_in_project = {name: name for name in slug_of} | own_slugs(
+    slugs_in_project = {name: name for name in slug_of} | find_own_slugs(
         slug_of.keys(), project
     )
     return {

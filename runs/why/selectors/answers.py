@@ -1,6 +1,7 @@
 """What an explanation says: made once, and printed by the page, the API, Markdown and reports.
 
-`answer_ablation` is the part that an ablation proves, which reports print without the records of runs.
+`answer_ablation` is the part that an ablation proves, which reports print without the records of
+runs.
 """
 
 from collections.abc import Iterator

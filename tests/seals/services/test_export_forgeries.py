@@ -13,7 +13,7 @@ from runs import export_reader
 from runs.access.services import projects
 from runs.exchange import services
 from runs.execution.reporter import ArtifactData
-from runs.export_reader import FIELDS, INNER, NESTED, Reader, Unreadable
+from runs.export_reader import FIELDS, INNER, NESTED, ExportReader, Unreadable
 from runs.models import Import, Metric, Revision, Run
 from runs.queue.services import withdrawals
 from runs.seals.selectors import export_fields as exported
@@ -378,7 +378,7 @@ def test_bytes_that_an_export_does_not_write_are_refused(export):
         lines[place] = change(lines[place])
         assert lines[place] != canonical(export[place]).encode() + b"\n", name
         with pytest.raises(Unreadable):
-            list(Reader().read(lines))
+            list(ExportReader().read(lines))
         with pytest.raises(Refused):
             services.load(lines=lines)
 

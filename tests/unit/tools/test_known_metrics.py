@@ -9,7 +9,7 @@ from runs.tools.host_reading import metric_of
 from tests.unit.tools.pgbench.samples import all_samples
 from tests.unit.tools.reading import samples
 
-EVERY = {**known_metrics.METRICS, **known_metrics.OTHERS}
+EVERY = {**known_metrics.METRICS, **known_metrics.UNSHARED_METRICS}
 # Their names are the users' own.
 FREE = {"lines"}
 

@@ -31,7 +31,7 @@ from runs.models import (
 )
 from runs.postgresql_settings import catalogue
 from runs.uploads.api import circumstances, measured_values
-from runs.uploads.api.fields import Faults, Reader
+from runs.uploads.api.fields import Faults, FieldReader
 from tests import factories
 from tests.api.upload_bodies import changed, run
 
@@ -900,7 +900,7 @@ NUMBER = {"metric": "tps", "value": 1.5, "unit": "tps", "direction": "higher"}
 def test_the_short_way_to_read_a_figure_leads_to_what_the_long_one_does(changed):
     given = NUMBER | changed
     found = Faults()
-    read = measured_values._measurement(Reader(given, "/measurements/0", found))
+    read = measured_values._measurement(FieldReader(given, "/measurements/0", found))
 
     short = measured_values._plain(given)
 
