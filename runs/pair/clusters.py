@@ -12,7 +12,7 @@ import secrets
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,15 +134,33 @@ class Cluster:
             "BENCHLAB_BINDIR": str(self.installation.bindir),
         }
 
-    def make(self, settings: Mapping[str, str]) -> None:
-        """Make it by initdb. Raises ClusterFailed."""
+    @property
+    def address(self) -> str:
+        """How psql reaches it; the password is in the environment."""
+        return f"host=127.0.0.1 port={self.port} user={SUPERUSER} dbname={DATABASE}"
+
+    @contextlib.contextmanager
+    def reached(self) -> Iterator[None]:
+        """In this block the environment is that by which programs reach it."""
+        before = dict(os.environ)
+        path = f"{self.installation.bindir}{os.pathsep}{before.get('PATH', os.defpath)}"
+        os.environ.update({**self.environment(), "PATH": path})
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def make(self, settings: Mapping[str, str], options: Sequence[str] = ()) -> None:
+        """Make it by initdb with further options of it. Raises ClusterFailed."""
         self.folder.mkdir(mode=0o700)
         password_file = self.folder / "password"
         password_file.write_text(self.password + "\n", encoding="ascii")
         password_file.chmod(0o600)
         _give_to_account(self.folder, password_file)
         access = ["-U", SUPERUSER, "-A", "md5", f"--pwfile={password_file}"]
-        self._run("initdb", ["-D", str(self.data), *access, "-E", "UTF8", "--locale=C"])
+        usual = ["-D", str(self.data), *access, "-E", "UTF8", "--locale=C"]
+        self._run("initdb", [*usual, *options])
         own = {"listen_addresses": "127.0.0.1", **settings}
         if self.installation.number >= (9, 3):
             own["unix_socket_directories"] = ""

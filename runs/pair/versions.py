@@ -3,6 +3,7 @@
     benchlab-versions 13..18 -- ./bench.sh
     benchlab-versions 13..18 --setup 'pgbench -i -s 10' -- pgbench -T 10 -c 4
     benchlab-versions 13,18 --setup 'psql -f dump.sql' --rounds 5 -- ./run-tests.sh
+    benchlab-versions --campaign-run SLUG        repeats a campaign of a BenchLab here, and uploads
 
 Each version gets a fresh cluster, whose data --setup makes once. In each round every version is
 measured once, in a drawn order, on a copy of its data. The command finds its server by PGHOST,
@@ -42,6 +43,7 @@ from runs.analysis.inference import (
 )
 from runs.analysis.inference.rounding import resolution
 from runs.analysis.interval_words import size
+from runs.pair import repeating
 from runs.pair.clusters import (
     Cluster,
     ClusterFailed,
@@ -59,6 +61,7 @@ from runs.pair.command import (
 )
 from runs.pair.figures import Figures, FiguresDiffer, read
 from runs.pair.measuring import CommandFailed, Execution, OutOfTime, Rounds, execute
+from runs.pair.uploading import Target, UploadFailed, VersionsUpload
 from runs.pair.verdict import CAMPAIGN, EXITS, cell, decided
 from runs.patterns import re
 from runs.tools.adapter import UnreadableOutput
@@ -79,6 +82,7 @@ class Order:
     only_reads: bool = False
     rounds: int = 3
     budget: float | None = None
+    upload: VersionsUpload | None = None
 
 
 @dataclass
@@ -149,24 +153,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, judge, print; the exit status."""
     parser = _parser()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if any(word.split("=", 1)[0] == repeating.FLAG for word in given):
+        return repeating.repeat(given)
     if "--" not in given:
         parser.error("write the command after --, as in: 13..18 -- ./bench.sh")
     place = given.index("--")
     options, words = parser.parse_args(given[:place]), given[place + 1 :]
     if not words:
         parser.error("there is no command after --")
+    command = words[0] if len(words) == 1 else shlex.join(words)
     try:
         order = Order(
-            command=words[0] if len(words) == 1 else shlex.join(words),
+            command=command,
             installations=_chosen(options.versions, options.bindir),
             setup=options.setup,
             settings=dict(options.set),
             only_reads=options.only_reads,
             rounds=options.rounds,
             budget=options.budget,
+            upload=_upload(options, command),
         )
         server_account()
-    except (ValueError, ClusterFailed) as error:
+    except (ValueError, ClusterFailed, UploadFailed) as error:
         parser.error(str(error))
     began = time.monotonic()
     try:
@@ -186,11 +194,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     print(as_text(found))
+    if order.upload is not None:
+        _send(order.upload, measured, options.tool)
     if options.markdown is not None:
         options.markdown.write_text(as_markdown(found), encoding="utf-8")
     if options.json is not None:
         options.json.write_text(as_json(found, order), encoding="utf-8")
     return found.exit_code
+
+
+def _upload(options: argparse.Namespace, command: str) -> VersionsUpload | None:
+    if not options.campaign:
+        return None
+    return VersionsUpload(Target(options.campaign, options.scenario), command)
+
+
+def _send(upload: VersionsUpload, measured: Measured, tool: str) -> None:
+    """Upload all whole rounds, and say where they are."""
+    executions = {
+        major: measured.executions[major][: measured.rounds]
+        for major in measured.majors
+    }
+    first = executions[measured.majors[0]]
+    try:
+        address = upload.send(executions, read(Rounds(first, first), tool=tool).tool)
+    except UploadFailed as failed:
+        _tell(str(failed))
+        return
+    _tell(f"uploaded: {address}")
 
 
 def measure(order: Order) -> Measured:
@@ -232,6 +263,8 @@ def _prepared(
             cluster.start()
             if order.setup:
                 _execute(order, order.setup, cluster, until)
+            if order.upload is not None:
+                order.upload.ask(cluster)
             cluster.stop()
         except (ClusterFailed, CommandFailed) as error:
             _leave_out(measured, major, error)
@@ -524,6 +557,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--tool", default="", help="whose output it is; recognised otherwise"
+    )
+    parser.add_argument(
+        "--campaign",
+        default="",
+        metavar="NAME",
+        help="upload all runs to the server of BENCHLAB_URL, with the token of BENCHLAB_TOKEN",
+    )
+    parser.add_argument(
+        "--scenario",
+        default="",
+        help="with --campaign: what the command does, in a word",
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     parser.add_argument("--json", type=Path, metavar="FILE")

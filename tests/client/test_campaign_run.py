@@ -1,4 +1,4 @@
-"""A campaign repeated by the upload client on a machine that BenchLab does not log in to."""
+"""A campaign repeated by benchlab-versions on a machine that BenchLab does not log in to."""
 
 import contextlib
 import itertools
@@ -19,29 +19,24 @@ from runs.campaigns.selectors.plans_by_hand import plan_by_hand
 from runs.campaigns.services import campaigns
 from runs.models import Campaign, Run
 from tests import factories
-from tests.client.conftest import CLIENT, Done
+from tests.client.conftest import Done
 from tests.each import some
 from tests.ssh.initialised import quick_bindir
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def follow(reach, plain, bindir, test_folder):
-    """Follow a plan as a user who may start PostgreSQL, and give what the client left."""
+    """Follow a plan, as root where the tests are, and give what the program left."""
     account = service_account()
     bindir = quick_bindir(bindir, test_folder, account)
-    folder = Path(tempfile.mkdtemp(prefix="benchlab-follow-"))
-    account.own(folder)
-    client = shutil.copy(CLIENT, folder)
-    (folder / client).chmod(0o755)
+    folder = Path(tempfile.mkdtemp(dir=test_folder))
+    folder.chmod(0o711)
 
     def ran(slug, *options, number=0, moment=None):
         out, err = folder / "out", folder / "err"
-        argv = [
-            shutil.which("python3", path="/usr/bin:/bin"),
-            client,
-            "--campaign-run",
-            slug,
-        ]
+        argv = [sys.executable, "-m", "runs.pair.versions", "--campaign-run", slug]
         argv += ["--bindir", bindir, "--work", folder, *options]
         env = (
             plain
@@ -49,8 +44,8 @@ def follow(reach, plain, bindir, test_folder):
             | {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
         )
         with out.open("wb") as stdout, err.open("wb") as stderr:
-            process = account.spawn(
-                argv, env=env, cwd=folder, stdout=stdout, stderr=stderr
+            process = subprocess.Popen(
+                argv, env=env, cwd=ROOT, stdout=stdout, stderr=stderr
             )
             try:
                 if number:
@@ -145,7 +140,7 @@ def test_versions_that_are_not_here_are_told(follow, planned):
 
 def is_begun(pattern):
     """A moment: the file is there."""
-    return lambda folder: any(folder.glob(f"benchlab-run-*/cluster-*/own/{pattern}"))
+    return lambda folder: any(folder.glob(f"benchlab-run-*/cluster-*/{pattern}"))
 
 
 MOMENTS = {
@@ -181,13 +176,3 @@ def test_what_was_measured_again_is_not_repeated(planned):
     factories.run(again.cell, repeat=2, plan=again.plan, again_of=again, position=3)
     factories.run(again.cell, repeat=3, plan=again.plan, position=4)
     assert [each["round"] for each in plan_by_hand(campaign)["order"]] == [1, 1]
-
-
-def test_root_is_refused_before_anything_is_asked(reach, plain):
-    if os.geteuid() != 0:
-        pytest.skip("is not root")
-    argv = [sys.executable, CLIENT, "--campaign-run", "any"]
-    done = subprocess.run(
-        argv, env=plain | reach, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, "does not run as root" in done.stderr) == (64, True)

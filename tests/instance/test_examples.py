@@ -30,7 +30,7 @@ SHOWN = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What the guides begin with a word of their own: what it stands for, and where it is executed.
 ELSEWHERE = {
     "sh first.sh": "tests/web/runs: the script of a run, executed",
-    "benchlab-upload --campaign-run": "tests/client/test_campaign_run.py",
+    "benchlab-versions --campaign-run": "tests/client/test_campaign_run.py",
     "manage.py acknowledge": "tests/domain/services/seals: an amendment, acknowledged",
 }
 # A run's output by pgbench 18.6, for the one command that needs a database of its own.

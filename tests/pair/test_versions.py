@@ -14,11 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from runs.access.services import projects, tokens
 from runs.analysis.inference import Inference
+from runs.models import Measurement, Run
 from runs.pair import clusters, versions
 from runs.pair.clusters import Cluster, Installation, installed, major_of
 from runs.pair.measuring import Execution
 from runs.pair.versions import Measured, Order, judged, main
+from runs.workloads.services import scenarios
 from tests.unit.postgresql_settings import servers
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +118,54 @@ def test_a_command_finds_a_fresh_server_of_each_version(
     assert found["versions"]["18"]["values"] == [200, 200]
     assert found["installations"].keys() == {OLD, NEW}
     assert left_behind(folder) == []
+
+
+def test_all_runs_can_be_uploaded_as_a_campaign(
+    bindirs, folder, environment, live_server, settings
+):
+    """With the version and the settings of their servers, so that its pages compare versions."""
+    settings.RATE_TOKEN = 0
+    scenarios.sync()
+    token = tokens.create(
+        name="upload", scopes=["upload"], project=projects.default()
+    ).text
+    done = run(
+        f"{OLD},{NEW}",
+        *bindirs,
+        "--set",
+        "work_mem=7MB",
+        "--rounds",
+        "2",
+        "--campaign",
+        "suite",
+        "--scenario",
+        "test-suite",
+        "--",
+        'echo "elapsed=$([ $BENCHLAB_VERSION = 18 ] && echo 200 || echo 100) ms lower"',
+        env=environment | {"BENCHLAB_URL": live_server.url, "BENCHLAB_TOKEN": token},
+    )
+    assert done.returncode == 1, done.stderr
+    assert f"uploaded: {live_server.url}/campaigns/suite/" in done.stderr
+    runs = list(Run.objects.filter(campaign__slug="suite").select_related("cell"))
+    assert sorted(
+        (major_of(row.cell.version), row.repeat, row.state) for row in runs
+    ) == [(major, number, "finished") for major in (NEW, OLD) for number in (1, 2)]
+    known = [row.settings.settings["work_mem"]["setting"] for row in runs]
+    assert known == ["7MB"] * 4
+    values = Measurement.objects.filter(run__in=runs, metric__name="elapsed")
+    # In seconds.
+    assert sorted(row.value for row in values) == [0.1, 0.1, 0.2, 0.2]
+
+
+def test_a_campaign_needs_a_token_before_anything_is_measured(bindirs, environment):
+    left = {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith("BENCHLAB_")
+    }
+    done = run(f"{OLD},{NEW}", *bindirs, "--campaign", "suite", "--", "true", env=left)
+    assert done.returncode == 64
+    assert "BENCHLAB_URL" in done.stderr
 
 
 def test_the_line_of_the_guide_compares_what_is_installed(

@@ -138,7 +138,7 @@ class CampaignExtras(GenericViewSet[Campaign]):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     @action(detail=True, pagination_class=None, filterset_class=None)
     def plan(self, request: Request, slug: str) -> Response:
-        """What another machine does to repeat it: `benchlab-upload --campaign-run` follows it."""
+        """What another machine does to repeat it: `benchlab-versions --campaign-run` follows it."""
         plan_document = plan_by_hand(self.get_object())
         if plan_document is None:
             message = _(

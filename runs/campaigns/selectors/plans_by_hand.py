@@ -1,4 +1,4 @@
-"""A campaign's plan for a machine without SSH, which `benchlab-upload` executes there."""
+"""A campaign's plan for a machine without SSH, which `benchlab-versions` executes there."""
 
 from collections.abc import Mapping
 from typing import Any
