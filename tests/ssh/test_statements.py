@@ -390,3 +390,17 @@ def test_a_setting_that_is_refused_gives_its_arm_no_time(tried):
     settings = {"shared_buffers": "1MB", "work_mem": "64kB"}
     arms, _findings, _director = tried("SELECT 1;", trial.level(settings))
     assert list(arms) == ["B", "B again", "work_mem"]
+
+
+def test_a_client_that_fails_among_others_costs_the_whole_and_nothing_else(found_whole):
+    """Alone it gets its lock; of two clients one does not wait for it."""
+    text = """
+    BEGIN; SELECT bid FROM pgbench_branches FOR UPDATE NOWAIT; SELECT pg_sleep(0.02); COMMIT;
+    SELECT 1;
+    """
+    whole, _numbers, findings, _director = found_whole(text)
+    assert (whole.problem, whole.calls_per_second) == ("ended", None)
+    assert "could not obtain lock" in whole.message
+    assert findings.measurements["load_statements"] == 2
+    assert "load_rate" not in findings.measurements
+    assert "obtain lock" not in repr([note.message for note in findings.notes])

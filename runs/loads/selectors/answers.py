@@ -487,7 +487,7 @@ def answer(
         ),
         whole=whole,
         left_out=tuple(left_out),
-        whole_notes=tuple(_whole_notes(pairs, (base, head), whole)),
+        whole_notes=tuple(_whole_notes(pairs, whole)),
         all_rounds=len(pairs.all_rounds),
         disturbed=len(pairs.disturbed),
         typical=statements.typical(ratios),
@@ -508,6 +508,9 @@ class _Pairs:
         self, base: Mapping[int, Measured], head: Mapping[int, Measured]
     ) -> None:
         self.runs = (base, head)
+        self.versions = tuple(
+            next(iter(run_of.values())).version for run_of in self.runs
+        )
         self.base = {number: run.units for number, run in base.items()}
         self.head = {number: run.units for number, run in head.items()}
         self.all_rounds = sorted(base.keys() & head.keys())
@@ -568,12 +571,12 @@ class _Pairs:
                 ratios.append(math.log(after / before))
         return ratios
 
-    def code(self, number: int) -> str:
-        """The SQLSTATE of a statement that failed, on the base first."""
-        sides = [self.base, self.head]
-        found = [
-            side[one_round].get(number) for side in sides for one_round in self.rounds
-        ]
+    def codes(self, number: int) -> list[str]:
+        """The SQLSTATE of a statement on base and head; empty where it did not fail."""
+        return [self._code(side, number) for side in (self.base, self.head)]
+
+    def _code(self, side: Mapping[int, Mapping[int, FoundUnit]], number: int) -> str:
+        found = [side[one_round].get(number) for one_round in self.rounds]
         return next(
             (unit.code for unit in found if unit and unit.milliseconds is None), ""
         )
@@ -603,12 +606,10 @@ def _whole(pairs: _Pairs, units: Sequence[Unit]) -> WholeAnswer | None:
     return WholeAnswer(judged, 0, len(ratios)) if judged else None
 
 
-def _whole_notes(
-    pairs: _Pairs, versions: Sequence[str], whole: WholeAnswer | None
-) -> Iterator[str]:
+def _whole_notes(pairs: _Pairs, whole: WholeAnswer | None) -> Iterator[str]:
     """What of the load as a whole cannot be run by several clients, and why."""
     wholes = [pairs.wholes(run_of) for run_of in pairs.runs]
-    for version, found in zip(versions, wholes, strict=True):
+    for version, found in zip(pairs.versions, wholes, strict=True):
         problems = [one for one in found if one is not None and one.problem]
         if problems:
             yield _problem(version, problems[-1])
@@ -695,11 +696,21 @@ def _with_cause(row: Row, base: str, head: str, trials: Iterable[FoundTrial]) ->
 
 
 def _why_not(pairs: _Pairs, number: int) -> str:
-    code = pairs.code(number)
-    if not code:
+    codes = pairs.codes(number)
+    if not any(codes):
         return _("It was measured in fewer than %(number)d rounds.") % {
             "number": statements.LEAST_ROUNDS
         }
+    text = _say_failure(next(filter(None, codes)))
+    if all(codes):
+        return text
+    version = next(
+        version for version, code in zip(pairs.versions, codes, strict=True) if code
+    )
+    return _("On %(version)s: %(text)s") % {"version": version, "text": text}
+
+
+def _say_failure(code: str) -> str:
     if code in _CODES:
         return _("It %(why)s (%(code)s).") % {"why": _CODES[code], "code": code}
     return _("It failed with SQLSTATE %(code)s.") % {"code": code}

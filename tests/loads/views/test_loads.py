@@ -364,7 +364,7 @@ def test_the_answer_says_what_is_slower_and_what_differs_in_its_plan(
     page = body(client.get(f"/loads/{load.slug}/answers/{answered.slug}/"))
     assert "From 13.22 to 18.0, 1 of 3 statements the same, 0 faster, 1 slower" in page
     assert "Instead of Index Scan on orders it has Seq Scan on orders." in page
-    assert "names a table that is not in the data (42P01)" in page
+    assert "On 18.0: It names a table that is not in the data (42P01)." in page
     assert "at most 5" in page  # the false discovery rate
     assert "COPY needs its rows" in page
     turned = body(
