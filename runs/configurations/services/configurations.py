@@ -45,7 +45,13 @@ def built_in() -> Configuration:
 def sync() -> None:
     """Create the built-in configurations, or update them."""
     built_in()
-    store(
+    defaults()
+
+
+@transaction.atomic
+def defaults() -> Configuration:
+    """The configuration without any setting."""
+    return store(
         slug=DEFAULTS_SLUG,
         name=gettext_noop("PostgreSQL defaults"),
         description=gettext_noop(

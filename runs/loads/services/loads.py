@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from runs.access.services import audit, encryption, host_secrets
 from runs.campaigns.services import campaigns
 from runs.campaigns.services.drafts import Draft
+from runs.configurations.services import configurations
 from runs.loads.services import dumps, results
 from runs.models import Campaign, Installation, Load, Project, Server
 from runs.scenarios import statements
@@ -237,6 +238,8 @@ def queue(*, load: Load, asked: Asked, by: User | None) -> Campaign:
         scenario=statements.SCENARIO.slug,
         server=asked.server,
         installations=asked.installations,
+        # What an upgrade changes are also the defaults.
+        configuration=configurations.defaults(),
         levels={statements.FACTOR: [load.slug]},
         parameters={
             "duration": asked.seconds,

@@ -312,6 +312,9 @@ def test_a_campaign_is_queued_with_a_run_for_each_version_and_round(
 ):
     assert measured.project == project
     assert measured.factors["load"] == [load.slug]
+    # Those of each version: other defaults are a part of what an upgrade changes.
+    run = measured.runs.first()
+    assert run.plan["settings"].keys() == {"autovacuum", "log_checkpoints"}
     assert measured.runs.count() == 2 * 5
     # What is private is in no plan.
     assert SECRET not in repr(list(measured.runs.values()))
