@@ -14,8 +14,7 @@ from django.db import connection
 
 from runs import celery_messages
 from runs.campaigns.services import kept_verdicts
-from runs.histories.services import changes, deliveries, mails
-from runs.histories.services import missing_uploads as watchdog
+from runs.histories.services import changes, deliveries, mails, missing_uploads
 from runs.loads.services import loads
 from runs.operations.services import copies, hosts, partitions, signs, waiting
 from runs.queue.services import artifacts, certificates, supervision
@@ -123,7 +122,7 @@ DUTIES = (
     Duty(deliveries.wake, is_outward=True),
     Duty(mails.wake, is_outward=True),
     Duty(seals.wake),
-    Duty(watchdog.look, is_outward=True, is_rare=True),
+    Duty(missing_uploads.look, is_outward=True, is_rare=True),
     Duty(deliveries.forget, is_rare=True),
     Duty(seals.request_missing, is_rare=True),
     Duty(certificates.judge_some, is_rare=True),

@@ -6,8 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from runs import on_top
-from runs.access import addresses
-from runs.access import urls as access
+from runs.access import addresses, urls
 from runs.archive import urls as archive
 from runs.campaigns import urls as campaigns
 from runs.compare import urls as compare
@@ -28,7 +27,7 @@ from runs.workloads import urls as workloads
 # programs ask most often, and an address is looked for from above.
 SUBJECTS = [
     uploads,
-    access,
+    urls,
     archive,
     campaigns,
     compare,

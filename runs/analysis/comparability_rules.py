@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Optional, Union
 
-from runs.analysis import fact_readers as read
+from runs.analysis import fact_readers
 from runs.postgresql_settings import version_notes
 
 Weight = Literal["forbids", "warns", "ignored"]
@@ -106,33 +106,35 @@ def _workload(
 
 
 _MACHINE = (
-    _hardware("cpu_model", "forbids", read.text),
-    _hardware("sockets", "forbids", read.number),
-    _hardware("cores", "forbids", read.number),
-    _hardware("threads", "forbids", read.number),
+    _hardware("cpu_model", "forbids", fact_readers.text),
+    _hardware("sockets", "forbids", fact_readers.number),
+    _hardware("cores", "forbids", fact_readers.number),
+    _hardware("threads", "forbids", fact_readers.number),
     # Kernels reserve a few MB more or less of the same memory.
-    _hardware("memory_bytes", "forbids", read.number, tolerance=256 * 1024**2),
-    _hardware("virtualization", "forbids", read.text),
-    _hardware("cloud", "forbids", read.text),
-    _hardware("disks", "forbids", read.devices),
-    _hardware("network", "warns", read.devices),
-    _hardware("numa_nodes", "warns", read.number),
-    _hardware("threads_per_core", "warns", read.number),
-    _hardware("product", "ignored", read.text),
-    _hardware("name", "forbids", read.text, last_resort=True),
-    _environment("os", "forbids", read.operating_system, ("os_name",)),
-    _environment("kernel_series", "forbids", read.kernel_series, ("kernel",)),
-    _environment("kernel", "warns", read.text),
-    _environment("architecture", "forbids", read.text),
-    _environment("governor", "forbids", read.text),
-    _environment("smt", "forbids", read.flag),
-    _environment("turbo", "forbids", read.flag),
-    _environment("huge_pages", "warns", read.text),
-    _environment("filesystem", "forbids", read.text, ("storage", "filesystem")),
-    _environment("mount_options", "warns", read.words, ("storage", "options")),
-    _environment("io_scheduler", "warns", read.text, ("storage", "scheduler")),
+    _hardware("memory_bytes", "forbids", fact_readers.number, tolerance=256 * 1024**2),
+    _hardware("virtualization", "forbids", fact_readers.text),
+    _hardware("cloud", "forbids", fact_readers.text),
+    _hardware("disks", "forbids", fact_readers.devices),
+    _hardware("network", "warns", fact_readers.devices),
+    _hardware("numa_nodes", "warns", fact_readers.number),
+    _hardware("threads_per_core", "warns", fact_readers.number),
+    _hardware("product", "ignored", fact_readers.text),
+    _hardware("name", "forbids", fact_readers.text, last_resort=True),
+    _environment("os", "forbids", fact_readers.operating_system, ("os_name",)),
+    _environment("kernel_series", "forbids", fact_readers.kernel_series, ("kernel",)),
+    _environment("kernel", "warns", fact_readers.text),
+    _environment("architecture", "forbids", fact_readers.text),
+    _environment("governor", "forbids", fact_readers.text),
+    _environment("smt", "forbids", fact_readers.flag),
+    _environment("turbo", "forbids", fact_readers.flag),
+    _environment("huge_pages", "warns", fact_readers.text),
+    _environment("filesystem", "forbids", fact_readers.text, ("storage", "filesystem")),
+    _environment("mount_options", "warns", fact_readers.words, ("storage", "options")),
+    _environment("io_scheduler", "warns", fact_readers.text, ("storage", "scheduler")),
     *(
-        _environment(name, "warns", read.text, ("kernel_settings", f"vm.{name}"))
+        _environment(
+            name, "warns", fact_readers.text, ("kernel_settings", f"vm.{name}")
+        )
         for name in (
             "swappiness",
             "dirty_ratio",
@@ -140,53 +142,56 @@ _MACHINE = (
             "nr_hugepages",
         )
     ),
-    _environment("clocksource", "warns", read.text, ("more", "clocksource")),
-    _environment("cpu_limit", "forbids", read.text, ("more", "cpu_limit")),
-    _environment("hybrid_cores", "warns", read.text, ("more", "hybrid_cores")),
-    _environment("tools", "ignored", read.nothing),
-    _environment("limits", "ignored", read.nothing),
+    _environment("clocksource", "warns", fact_readers.text, ("more", "clocksource")),
+    _environment("cpu_limit", "forbids", fact_readers.text, ("more", "cpu_limit")),
+    _environment("hybrid_cores", "warns", fact_readers.text, ("more", "hybrid_cores")),
+    _environment("tools", "ignored", fact_readers.nothing),
+    _environment("limits", "ignored", fact_readers.nothing),
 )
 
 _OPTIONS = ("configure_options",)
 _POSTGRESQL = (
-    _build("assertions", "forbids", read.assertions, _OPTIONS),
+    _build("assertions", "forbids", fact_readers.assertions, _OPTIONS),
     _build(
         "optimisation",
         "forbids",
-        read.optimisation,
+        fact_readers.optimisation,
         ("cflags",),
-        warns_between_versions=read.are_optimised,
+        warns_between_versions=fact_readers.are_optimised,
     ),
-    _build("compiler", "warns", read.compiler),
-    _build("profiling", "forbids", read.profiling, _OPTIONS),
-    _build("block_size", "forbids", read.number),
-    _build("wal_block_size", "forbids", read.number),
-    _build("wal_segment_size", "warns", read.number),
-    _build("llvm", "warns", read.llvm, _OPTIONS),
-    _build("vendor", "ignored", read.text),
+    _build("compiler", "warns", fact_readers.compiler),
+    _build("profiling", "forbids", fact_readers.profiling, _OPTIONS),
+    _build("block_size", "forbids", fact_readers.number),
+    _build("wal_block_size", "forbids", fact_readers.number),
+    _build("wal_segment_size", "warns", fact_readers.number),
+    _build("llvm", "warns", fact_readers.llvm, _OPTIONS),
+    _build("vendor", "ignored", fact_readers.text),
 )
 
 _WORK = (
-    _workload("scenario", "forbids", read.text),
-    _workload("partner", "forbids", read.text),
-    _workload("script", "forbids", read.text),
-    _workload("query_mode", "forbids", read.text),
-    _workload("connection", "forbids", read.text),
-    _workload("rate", "forbids", read.number),
-    _workload("rate_limited", "forbids", read.is_limited, ("rate",)),
-    _workload("scale", "forbids", read.number),
-    _workload("fillfactor", "forbids", read.number),
-    _workload("partitions", "forbids", read.number),
-    _workload("max_tries", "warns", read.tries),
-    _workload("latency_limit", "warns", read.number),
-    _workload("cold_cache", "forbids", read.flag),
-    _workload("server_cpus", "forbids", read.text),
-    _workload("pgbench_cpus", "warns", read.text),
-    _workload("profile", "warns", read.flag),
-    _workload("syscalls", "forbids", read.flag, spoils=True),
-    _workload("stacks", "forbids", read.flag, spoils=True),
-    *(_workload(name, "warns", read.flag) for name in ("waits", "statements", "io")),
-    _workload("duration", "warns", read.number),
+    _workload("scenario", "forbids", fact_readers.text),
+    _workload("partner", "forbids", fact_readers.text),
+    _workload("script", "forbids", fact_readers.text),
+    _workload("query_mode", "forbids", fact_readers.text),
+    _workload("connection", "forbids", fact_readers.text),
+    _workload("rate", "forbids", fact_readers.number),
+    _workload("rate_limited", "forbids", fact_readers.is_limited, ("rate",)),
+    _workload("scale", "forbids", fact_readers.number),
+    _workload("fillfactor", "forbids", fact_readers.number),
+    _workload("partitions", "forbids", fact_readers.number),
+    _workload("max_tries", "warns", fact_readers.tries),
+    _workload("latency_limit", "warns", fact_readers.number),
+    _workload("cold_cache", "forbids", fact_readers.flag),
+    _workload("server_cpus", "forbids", fact_readers.text),
+    _workload("pgbench_cpus", "warns", fact_readers.text),
+    _workload("profile", "warns", fact_readers.flag),
+    _workload("syscalls", "forbids", fact_readers.flag, spoils=True),
+    _workload("stacks", "forbids", fact_readers.flag, spoils=True),
+    *(
+        _workload(name, "warns", fact_readers.flag)
+        for name in ("waits", "statements", "io")
+    ),
+    _workload("duration", "warns", fact_readers.number),
 )
 
 # Giving up durability is not simply faster; the levels of wal_level were renamed.
@@ -289,8 +294,12 @@ def _setting(name: str) -> Fact:
         kind,
         name,
         weight,
-        partial(read.setting, name),
-        declared_by=(name, "configuration", *read.LEVELS_OF_SETTINGS.get(name, ())),
+        partial(fact_readers.setting, name),
+        declared_by=(
+            name,
+            "configuration",
+            *fact_readers.LEVELS_OF_SETTINGS.get(name, ()),
+        ),
     )
 
 

@@ -21,8 +21,8 @@ from django.utils.translation import gettext as _
 from runs.access import addresses
 from runs.access.selectors import projects
 from runs.campaigns.selectors import campaigns, cells_export
-from runs.campaigns.selectors.report_parts import recorded_commands as recorded
-from runs.cells.selectors import factor_names as designs
+from runs.campaigns.selectors.report_parts import recorded_commands
+from runs.cells.selectors import factor_names
 from runs.documents.selectors import reports
 from runs.models import Campaign, Run
 from runs.models.campaigns import Origin
@@ -73,14 +73,14 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
 def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
     """All finished runs of a server (`server`, else the first) in the order of their execution."""
     campaign = _campaign(request, slug)
-    servers = designs.server_names(campaign)
+    servers = factor_names.server_names(campaign)
     chosen = request.GET.get("server") or next(iter(servers), "")
     if chosen and chosen not in servers:
         raise Http404(chosen)
     return _script(
         f"{campaign.slug}-{chosen}" if chosen else campaign.slug,
         campaign.title,
-        recorded.read_campaign(campaign, server=chosen),
+        recorded_commands.read_campaign(campaign, server=chosen),
         request.build_absolute_uri(f"/campaigns/{slug}/"),
     )
 
@@ -93,7 +93,7 @@ def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
     return _script(
         f"run-{run.pk}",
         run.campaign.title,
-        recorded.read_run(run),
+        recorded_commands.read_run(run),
         request.build_absolute_uri(f"/runs/{run_id}/"),
     )
 

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from runs.access import addresses
 from runs.access.api.authentication import reader
-from runs.loads.selectors import loads as selectors
+from runs.loads.selectors import loads
 from runs.loads.selectors.answers import ORDER, LoadAnswer, Row, WholeAnswer
 from runs.loads.services import results
 from runs.shared.api.doors import QueryDoor
@@ -118,10 +118,10 @@ class LoadAnswerDoor(QueryDoor):
     )
     def get(self, request: Request, slug: str, campaign: str) -> Response:
         """Say which statements are slower or faster, and what differs in their plans."""
-        load = selectors.listed(to=reader(request)).filter(slug=slug).first()
+        load = loads.listed(to=reader(request)).filter(slug=slug).first()
         if load is None:
             raise Http404
-        measured = selectors.campaigns_of(load).filter(slug=campaign).first()
+        measured = loads.campaigns_of(load).filter(slug=campaign).first()
         query = request.query_params
         answer = measured and results.answer(
             load, measured, base=query.get("base", ""), head=query.get("head", "")

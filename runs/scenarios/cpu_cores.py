@@ -10,8 +10,7 @@ A pgbench on the same machine has no cores of its own unless the treatment gives
 (`pgbench_cpus`), which PostgreSQL then leaves alone at every level.
 """
 
-from runs.scenarios import fixed_point_read
-from runs.scenarios import pgbench_design as design
+from runs.scenarios import fixed_point_read, pgbench_design
 from runs.scenarios.common_factors import CORES, too_few_clients
 from runs.scenarios.definition import ClusterOptions, Quick, Scenario, Values
 from runs.scenarios.metrics import PGBENCH
@@ -26,7 +25,7 @@ def cluster(version_num: int, _levels: Values) -> ClusterOptions:
 
     They would also put several processes on the work of one client.
     """
-    return ClusterOptions(settings=design.serial(version_num))
+    return ClusterOptions(settings=pgbench_design.serial(version_num))
 
 
 SCENARIO = Scenario(
@@ -41,7 +40,7 @@ SCENARIO = Scenario(
     factors=(CORES,),
     parameters=(
         *READ.parameters,
-        design.clients(
+        pgbench_design.clients(
             8, _("The same at each number of cores, and no fewer. The report used 80.")
         ),
     ),

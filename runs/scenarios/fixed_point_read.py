@@ -5,8 +5,7 @@ too little, so the script counts 10,000 rows starting at a random account.
 """
 
 from runs.execution.bench import Bench
-from runs.scenarios import pgbench_design as design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import pgbench_design, pgbench_procedure
 from runs.scenarios.definition import ByHand, Place, Quick, Scenario
 from runs.scenarios.metrics import PGBENCH
 from runs.wording import gettext_noop as _
@@ -19,14 +18,14 @@ SELECT count(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid and :aid + :
 """
 
 
-class FixedPointRead(pgbench.PrewarmedTables):
+class FixedPointRead(pgbench_procedure.PrewarmedTables):
     """Load, prewarm, count."""
 
     seconds_more = (2.0, 0.02)
 
     async def measure(self, bench: Bench) -> None:
         """`pgbench -n -P 1 -r`, threads = clients / 2."""
-        await pgbench.measure(bench, SCRIPT)
+        await pgbench_procedure.measure(bench, SCRIPT)
 
 
 SCENARIO = Scenario(
@@ -37,14 +36,14 @@ SCENARIO = Scenario(
         "answers, from one client to many, with all data in memory."
     ),
     source="PGECons WG1 2013, 2017, 2021",
-    factors=(design.clients_factor(1, 2, 4),),
+    factors=(pgbench_design.clients_factor(1, 2, 4),),
     parameters=(
-        design.scale(
+        pgbench_design.scale(
             _(
                 "One unit is 100,000 accounts, about 16 MB. The reports used 1000 and 2000."
             )
         ),
-        design.duration(_("Seconds per run. The reports used 300.")),
+        pgbench_design.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
     writes=False,

@@ -6,8 +6,7 @@ checkpoint happens during the measurement.
 """
 
 from runs.execution.bench import Bench
-from runs.scenarios import pgbench_design as design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import pgbench_design, pgbench_procedure
 from runs.scenarios.definition import (
     ByHand,
     ClusterOptions,
@@ -28,20 +27,22 @@ UPDATE pgbench_accounts SET filler=repeat(md5(current_timestamp::text),2) WHERE 
 # that a run really writes stays far below either.
 
 
-class FixedPointUpdate(pgbench.PrewarmedTables):
+class FixedPointUpdate(pgbench_procedure.PrewarmedTables):
     """Load with free space, prewarm, update."""
 
     fillfactor = FILLFACTOR
-    written = design.WAL_BYTES
+    written = pgbench_design.WAL_BYTES
 
     async def measure(self, bench: Bench) -> None:
         """`pgbench -n -P 1 -r`, threads = clients / 2."""
-        await pgbench.measure(bench, SCRIPT)
+        await pgbench_procedure.measure(bench, SCRIPT)
 
 
 def cluster(version_num: int, _levels: Values) -> ClusterOptions:
     """Room for WAL, so that no checkpoint is requested during the load."""
-    return ClusterOptions(settings=design.room_for_wal(version_num, "160GB", 4000))
+    return ClusterOptions(
+        settings=pgbench_design.room_for_wal(version_num, "160GB", 4000)
+    )
 
 
 SCENARIO = Scenario(
@@ -52,12 +53,12 @@ SCENARIO = Scenario(
         "one client to many, on a freshly loaded cluster for each run and without a checkpoint."
     ),
     source="PGECons WG1 2017, 2021",
-    factors=(design.clients_factor(1, 2, 4),),
+    factors=(pgbench_design.clients_factor(1, 2, 4),),
     parameters=(
-        design.scale(
+        pgbench_design.scale(
             _("One unit is 100,000 accounts, about 20 MB. The reports used 2000.")
         ),
-        design.duration(_("Seconds per run. The reports used 300.")),
+        pgbench_design.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
     writes=True,

@@ -22,8 +22,7 @@ from runs.execution.clusters import standbys
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
-from runs.scenarios import pgbench_design as design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import pgbench_design, pgbench_procedure
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -156,7 +155,7 @@ class ForeignTables:
 
     async def load(self, bench: Bench) -> None:
         """`pgbench -i`, and the address book."""
-        await pgbench.initialise(bench)
+        await pgbench_procedure.initialise(bench)
         rows = 100_000 * bench.parameters["scale"]
         await bench.sql(
             "load-addrbook", FILL.format(columns=ADDRBOOK_COLUMNS, rows=rows)
@@ -183,7 +182,7 @@ class ForeignTables:
         await self._check_plan(bench)
         warm_up = bench.parameters["warm_up"]
         options = Options(query_mode="prepared", warm_up_s=warm_up)
-        await pgbench.measure(bench, script(bench.levels), options)
+        await pgbench_procedure.measure(bench, script(bench.levels), options)
 
     async def _check_plan(self, bench: Bench) -> None:
         """A plan that fetches a complete table, or joins elsewhere, would be another experiment."""
@@ -208,8 +207,8 @@ class ForeignTables:
 
     def sizes(self, parameters: Values) -> Sizes:
         """Both tables, their indexes, and the WAL of loading them; each server has them."""
-        data = parameters["scale"] * design.BYTES_PER_SCALE * 5 // 2
-        return design.sizes(parameters, data)
+        data = parameters["scale"] * pgbench_design.BYTES_PER_SCALE * 5 // 2
+        return pgbench_design.sizes(parameters, data)
 
     def seconds(self, parameters: Values) -> tuple[float, float]:
         """About 2 s per unit of scale to load; 6 s to copy, start, link and stop three servers."""
@@ -307,17 +306,17 @@ SCENARIO = Scenario(
             choices={"local": _("local table"), "foreign": _("foreign table")},
             default=("local",),
         ),
-        design.clients_factor(1, 8),
+        pgbench_design.clients_factor(1, 8),
     ),
     parameters=(
-        design.scale(
+        pgbench_design.scale(
             _(
                 "One unit is 100,000 accounts and customers, about 40 MB a server. The report "
                 "used 1."
             ),
             default=1,
         ),
-        design.duration(_("Seconds per run. The report used 60.")),
+        pgbench_design.duration(_("Seconds per run. The report used 60.")),
         Parameter(
             "warm_up",
             _("Warm-up"),

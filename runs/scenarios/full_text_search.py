@@ -15,8 +15,7 @@ from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.monitors import GRACE_SECONDS
 from runs.execution.plan import MAIN
-from runs.scenarios import arrangements, percentiles, pgbench_design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import arrangements, percentiles, pgbench_design, pgbench_procedure
 from runs.scenarios.datasets import sending, videos
 from runs.scenarios.definition import (
     ChoiceFactor,
@@ -161,7 +160,7 @@ class Inserts(Data):
     async def measure(self, bench: Bench) -> None:
         """pgbench's transactions a second are the inserts a second."""
         await _note_index(bench)
-        await pgbench.measure(bench, _insert_script(bench))
+        await pgbench_procedure.measure(bench, _insert_script(bench))
         bench.measured(known_metrics.INSERTS, bench.findings.measurements["tps"])
         await _note_behind(bench)
 
@@ -187,7 +186,7 @@ async def _create_index(bench: Bench) -> None:
 async def _search(bench: Bench, query: str) -> None:
     if member := bench.members.get(searched(bench)):
         bench.entrance = Entrance(member.cluster.port, member.cluster.address)
-    await pgbench.measure(bench, f"{query};\n")
+    await pgbench_procedure.measure(bench, f"{query};\n")
     bench.entrance = None
 
 
@@ -254,7 +253,9 @@ async def _background(bench: Bench) -> tuple[str, ...]:
     await bench.write("write-background-script", path, script)
     seconds = bench.parameters["duration"] + GRACE_SECONDS
     rate = bench.parameters["insert_rate"]
-    command = pgbench.silent(bench, bench.cluster, path, seconds, clients=1, rate=rate)
+    command = pgbench_procedure.silent(
+        bench, bench.cluster, path, seconds, clients=1, rate=rate
+    )
     return ("env", "LC_ALL=C", *command)
 
 

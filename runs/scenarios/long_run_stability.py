@@ -17,9 +17,7 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.monitors import GRACE_SECONDS
 from runs.execution.steps.background import Background
-from runs.scenarios import percentiles
-from runs.scenarios import pgbench_design as design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import percentiles, pgbench_design, pgbench_procedure
 from runs.scenarios.definition import (
     ClusterOptions,
     Factor,
@@ -211,14 +209,14 @@ class LongRunStability:
 
     async def warm(self, bench: Bench) -> None:
         """All of it: a long run forgets how it started, a quick one does not."""
-        await design.prewarm_all(bench)
+        await pgbench_design.prewarm_all(bench)
 
     async def measure(self, bench: Bench) -> None:
         """pgbench with all five scripts for the full duration; no manual vacuum in between."""
         _hold_snapshot(bench)
         sampling = _begin_samples(bench)
         variables = {"warehouses": str(bench.parameters["warehouses"])}
-        await pgbench.measure(bench, SCRIPTS, Options(variables=variables))
+        await pgbench_procedure.measure(bench, SCRIPTS, Options(variables=variables))
         samples = await _end_samples(bench, sampling)
         vacuums = await _vacuums(bench)
         _note_samples(bench, samples, vacuums)
@@ -248,7 +246,7 @@ def cluster(version_num: int, levels: Values) -> ClusterOptions:
         "autovacuum_naptime": "1s",
         "autovacuum_vacuum_scale_factor": "0.02",
         "checkpoint_timeout": "60min",
-        **design.room_for_wal(version_num, "16GB", 512),
+        **pgbench_design.room_for_wal(version_num, "16GB", 512),
     }
     return ClusterOptions(
         settings=settings, required=required, data=(levels["fillfactor"],)
@@ -369,7 +367,7 @@ SCENARIO = Scenario(
     ),
     source="PostgreSQL 8.2-8.4",
     factors=(
-        design.switch("autovacuum", _("Autovacuum"), "off", "on"),
+        pgbench_design.switch("autovacuum", _("Autovacuum"), "off", "on"),
         Factor(
             "cost_delay",
             _("Vacuum cost delay (ms)"),
@@ -378,7 +376,7 @@ SCENARIO = Scenario(
             maximum=100,
         ),
         Factor("fillfactor", _("Fill factor"), default=(90,), minimum=10, maximum=100),
-        design.switch("old_snapshot", _("Session with an old snapshot"), "off"),
+        pgbench_design.switch("old_snapshot", _("Session with an old snapshot"), "off"),
     ),
     parameters=(
         Parameter(

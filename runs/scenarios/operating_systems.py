@@ -14,9 +14,12 @@ from collections.abc import Mapping
 
 from runs.execution.bench import NOT_A_PROGRAM, Bench
 from runs.execution.errors import TargetProblem
-from runs.scenarios import fixed_point_read, fixed_point_update
-from runs.scenarios import pgbench_design as design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import (
+    fixed_point_read,
+    fixed_point_update,
+    pgbench_design,
+    pgbench_procedure,
+)
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -41,19 +44,19 @@ METHODS = ("open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sy
 WAITING = ("fsync", "synchronous_commit")
 
 
-class OperatingSystems(pgbench.PrewarmedTables):
+class OperatingSystems(pgbench_procedure.PrewarmedTables):
     """Load, prewarm, check the setting and the disk, run the load."""
 
     async def measure(self, bench: Bench) -> None:
         """The fixed-point reading or updating load, after checking the settings of the levels."""
         if bench.levels["operation"] == "read":
-            await pgbench.measure(bench, fixed_point_read.SCRIPT)
+            await pgbench_procedure.measure(bench, fixed_point_read.SCRIPT)
             return
         method = str(bench.levels["wal_sync_method"])
         if method != AS_CONFIGURED:
             check_method(bench.findings.settings, method)
             await self._test_fsync(bench, method)
-        await pgbench.measure(bench, fixed_point_update.SCRIPT)
+        await pgbench_procedure.measure(bench, fixed_point_update.SCRIPT)
 
     async def _test_fsync(self, bench: Bench, method: str) -> None:
         seconds = bench.parameters["fsync_seconds"]
@@ -190,13 +193,13 @@ SCENARIO = Scenario(
             },
             default=(AS_CONFIGURED,),
         ),
-        design.clients_factor(1, 4),
+        pgbench_design.clients_factor(1, 4),
     ),
     parameters=(
-        design.scale(
+        pgbench_design.scale(
             _("One unit is 100,000 accounts, about 16 MB. The report used 1000.")
         ),
-        design.duration(_("Seconds per run. The report used 300.")),
+        pgbench_design.duration(_("Seconds per run. The report used 300.")),
         Parameter(
             "fsync_seconds",
             _("pg_test_fsync, seconds a test"),

@@ -8,8 +8,7 @@ other compiler flags (2.5) are other installations.
 
 from dataclasses import replace
 
-from runs.scenarios import fixed_point_read
-from runs.scenarios import pgbench_design as design
+from runs.scenarios import fixed_point_read, pgbench_design
 from runs.scenarios.definition import ClusterOptions, Quick, Requirement, Values
 from runs.wording import gettext_noop as _
 
@@ -36,8 +35,8 @@ SCENARIO = replace(
     ),
     source="PGECons WG1 2013",
     factors=(
-        design.switch("checksums", _("Page checksums"), "off", "on"),
-        design.clients_factor(1, 2, 4),
+        pgbench_design.switch("checksums", _("Page checksums"), "off", "on"),
+        pgbench_design.clients_factor(1, 2, 4),
     ),
     places={},
     quick=Quick({"scale": 10, "duration": 6}, {"clients": (1, 4)}, repeats=3),

@@ -8,8 +8,7 @@ scripts, each measured on its own, is what pgbench-tools (Greg Smith) calls a se
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import WorkloadPlan
-from runs.scenarios import pgbench_design as design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import pgbench_design, pgbench_procedure
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -75,7 +74,9 @@ class PgbenchLoad:
                 init_options, bench.plan.client_version_num
             )
             fillfactor = bench.parameters.get("fillfactor", 100)
-            await pgbench.initialise(bench, fillfactor=fillfactor, options=options)
+            await pgbench_procedure.initialise(
+                bench, fillfactor=fillfactor, options=options
+            )
         if workload is not None and workload.init_sql:
             await bench.sql("initialise-workload", _set_scale(bench, workload))
             await bench.sql("vacuum-workload", "VACUUM ANALYZE;")
@@ -84,7 +85,7 @@ class PgbenchLoad:
     async def warm(self, bench: Bench) -> None:
         """pg_prewarm, or a sequential read if it is missing; own tables are not prewarmed."""
         if bench.plan.workload is None or not bench.plan.workload.has_own_tables:
-            await pgbench.prewarm(bench)
+            await pgbench_procedure.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
         """The scripts by their weights, as the campaign says, on data whose size is noted."""
@@ -92,19 +93,21 @@ class PgbenchLoad:
             "read-size", "SELECT pg_database_size(current_database());"
         )
         bench.measured(known_metrics.DATABASE_SIZE, float(size) / 10**6)
-        await pgbench.measure(bench, scripts_of(bench), options_of(bench))
+        await pgbench_procedure.measure(bench, scripts_of(bench), options_of(bench))
 
     def sizes(self, parameters: Values) -> Sizes:
         """Data at the fillfactor, index, WAL of loading them, and what the load writes."""
         scale = int(parameters.get("scale", 1))
         data = (
             scale
-            * design.BYTES_PER_SCALE
+            * pgbench_design.BYTES_PER_SCALE
             * 100
             // int(parameters.get("fillfactor", 100))
         )
         written = int(parameters["duration"]) * BYTES_WRITTEN_A_SECOND
-        return design.sizes(parameters, data, written=written + design.WAL_BYTES)
+        return pgbench_design.sizes(
+            parameters, data, written=written + pgbench_design.WAL_BYTES
+        )
 
     def seconds(self, parameters: Values) -> tuple[float, float]:
         """As for the fixed-point observations, plus the warm-up."""
@@ -186,7 +189,7 @@ def _set_scale(bench: Bench, workload: WorkloadPlan) -> str:
             code="psql_command",
             remedy=_("Store a further version."),
         )
-    return f"\\set scale {pgbench.scale_of(bench)}\n{workload.init_sql}\n"
+    return f"\\set scale {pgbench_procedure.scale_of(bench)}\n{workload.init_sql}\n"
 
 
 SCENARIO = Scenario(
@@ -211,7 +214,7 @@ SCENARIO = Scenario(
             further=OWN,
         ),
         Factor("scale", _("Scale factor"), default=(10,), minimum=1, maximum=100_000),
-        design.clients_factor(1, 2, 4),
+        pgbench_design.clients_factor(1, 2, 4),
         ChoiceFactor(
             "query_mode",
             _("Query mode"),
@@ -233,7 +236,7 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        design.duration(_("Seconds that are measured, after the warm-up.")),
+        pgbench_design.duration(_("Seconds that are measured, after the warm-up.")),
         Parameter(
             "warm_up",
             _("Warm-up"),

@@ -24,8 +24,7 @@ from runs.execution.clusters import standbys
 from runs.execution.clusters.standbys import LSN_SINCE
 from runs.execution.errors import TargetProblem
 from runs.execution.steps.background import Background
-from runs.scenarios import pgbench_design as design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import pgbench_design, pgbench_procedure
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -145,10 +144,10 @@ MOST_STANDBYS = 3
 QUICK = {"scale": 10, "duration": 6, "clients": 16}
 
 
-class Replication(pgbench.PrewarmedTables):
+class Replication(pgbench_procedure.PrewarmedTables):
     """Load the primary; with its standbys there: vacuum, checkpoint, prewarm, update."""
 
-    written = design.WAL_BYTES
+    written = pgbench_design.WAL_BYTES
     # To copy, start and stop the standbys.
     seconds_more = (6.0, 0.15)
 
@@ -156,7 +155,7 @@ class Replication(pgbench.PrewarmedTables):
         """Vacuum with analyze, checkpoint, and pg_prewarm of the accounts on the primary."""
         await bench.sql("vacuum", "VACUUM ANALYZE;")
         await bench.sql("checkpoint", "CHECKPOINT;")
-        await pgbench.prewarm(bench)
+        await pgbench_procedure.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
         """Configure the standbys, verify that, update, and verify it again."""
@@ -170,7 +169,7 @@ class Replication(pgbench.PrewarmedTables):
             end_of_wal = f"SELECT {standbys.position_sql(bench.plan.version_num)};"
             begin = (await bench.sql("wal-begin", end_of_wal)).strip()
             asking = _begin_asking(bench) if bench.members else None
-            await pgbench.measure(bench, SCRIPT)
+            await pgbench_procedure.measure(bench, SCRIPT)
             if asking:
                 await _end_asking(bench, asking)
             written = await _written_since(bench, begin)
@@ -207,7 +206,10 @@ def cluster(version_num: int, levels: Values) -> ClusterOptions:
     """What replication needs in every version, WAL kept without slots, and synchronous_commit."""
     required = standbys.settings_of_primary(version_num)
     required["synchronous_commit"] = str(levels["synchronous_commit"])
-    settings = {**design.room_for_wal(version_num, "8GB", 256), "autovacuum": "off"}
+    settings = {
+        **pgbench_design.room_for_wal(version_num, "8GB", 256),
+        "autovacuum": "off",
+    }
     return ClusterOptions(settings=settings, required=required)
 
 
@@ -275,13 +277,13 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        design.scale(
+        pgbench_design.scale(
             _(
                 "One unit is 100,000 accounts, about 16 MB a cluster. The report used 1000."
             )
         ),
-        design.duration(_("Seconds per run. The report used 300.")),
-        design.clients(16, _("The report used 64.")),
+        pgbench_design.duration(_("Seconds per run. The report used 300.")),
+        pgbench_design.clients(16, _("The report used 64.")),
         Parameter(
             "standbys",
             _("Standbys in all"),

@@ -15,9 +15,7 @@ from typing import NamedTuple
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.scenarios import foreign_tables
-from runs.scenarios import pgbench_design as design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import foreign_tables, pgbench_design, pgbench_procedure
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -90,20 +88,20 @@ SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts),
 """
 
 
-class ScaleOut(pgbench.PrewarmedTables):
+class ScaleOut(pgbench_procedure.PrewarmedTables):
     """Load every node with its shard, link them, warm them, run the load, compare the sums.
 
     Space is that of PostgreSQL alone, and of the largest node: a single node has everything.
     """
 
-    written = design.WAL_BYTES
+    written = pgbench_design.WAL_BYTES
     # Each run loads, starts and stops its nodes.
     seconds_more = (8.0, 0.7)
 
     async def load(self, bench: Bench) -> None:
         """`pgbench -i` into PostgreSQL alone; a coordinator holds no rows."""
         if not bench.members:
-            await pgbench.initialise(bench)
+            await pgbench_procedure.initialise(bench)
 
     async def arrange(self, bench: Bench) -> None:
         """Load the shards at the same time, and create the coordinator's tables from them."""
@@ -122,9 +120,9 @@ class ScaleOut(pgbench.PrewarmedTables):
     async def warm(self, bench: Bench) -> None:
         """Read the data of every node into memory."""
         if not bench.members:
-            await pgbench.prewarm(bench)
+            await pgbench_procedure.prewarm(bench)
         await together(
-            bench.sql(f"prewarm-{name}", pgbench.PREWARM_BY_READING, at=name)
+            bench.sql(f"prewarm-{name}", pgbench_procedure.PREWARM_BY_READING, at=name)
             for name in bench.members
         )
 
@@ -143,7 +141,7 @@ class ScaleOut(pgbench.PrewarmedTables):
             variables={"scale": str(scale)},
         )
         script = BUILT_IN["tpcb-like" if updates else "select-only"]
-        await pgbench.measure(bench, script, options)
+        await pgbench_procedure.measure(bench, script, options)
         if updates:
             await self._compare_sums(bench)
 
@@ -277,12 +275,12 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        design.scale(
+        pgbench_design.scale(
             _("Of the whole database, or of each node. The report used 6000 and 1500."),
             maximum=20_000,
         ),
-        design.duration(_("Seconds per run. The report used 600.")),
-        design.clients(4, _("The report used 120.")),
+        pgbench_design.duration(_("Seconds per run. The report used 600.")),
+        pgbench_design.clients(4, _("The report used 120.")),
     ),
     metrics=(*PGBENCH, known_metrics.FAILED, known_metrics.ROWS_ON_A_NODE),
     writes=True,

@@ -19,8 +19,7 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.steps.base_dir import BaseDir
-from runs.scenarios import pgbench_design as design
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import pgbench_design, pgbench_procedure
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -90,7 +89,7 @@ done
 """
 
 
-class StoragePlacement(pgbench.PrewarmedTables):
+class StoragePlacement(pgbench_procedure.PrewarmedTables):
     """Place, update a row in each page if the scan is to fail, restart cold, run the load."""
 
     # The files are copied and moved, and the server is restarted.
@@ -130,7 +129,7 @@ class StoragePlacement(pgbench.PrewarmedTables):
             script = INDEX_ONLY
         else:
             script = BUILT_IN["tpcb-like" if load == "update" else "select-only"]
-        await pgbench.measure(bench, script)
+        await pgbench_procedure.measure(bench, script)
         if load == "index-only":
             await self._check_scan(bench)
 
@@ -187,9 +186,11 @@ class StoragePlacement(pgbench.PrewarmedTables):
 
     def sizes(self, parameters: Values) -> Sizes:
         """Data, index, and the WAL of loading and moving them."""
-        data = int(parameters["scale"]) * design.BYTES_PER_SCALE
-        moved = data + min(data, design.WAL_BYTES)
-        return design.sizes(parameters, data, written=moved + design.WAL_BYTES)
+        data = int(parameters["scale"]) * pgbench_design.BYTES_PER_SCALE
+        moved = data + min(data, pgbench_design.WAL_BYTES)
+        return pgbench_design.sizes(
+            parameters, data, written=moved + pgbench_design.WAL_BYTES
+        )
 
 
 def _move_sql(placement: str, folder: str) -> str:
@@ -247,7 +248,7 @@ def _check_devices(bench: Bench, printed: str, folder: str) -> None:
 
 def cluster(version_num: int, _levels: Values) -> ClusterOptions:
     """Room for WAL and time between checkpoints; no vacuum that would undo the update's effect."""
-    room = design.room_for_wal(version_num, "64GB", 1000)
+    room = pgbench_design.room_for_wal(version_num, "64GB", 1000)
     settings = {**room, "checkpoint_timeout": "60min"}
     return ClusterOptions(settings=settings, required={"autovacuum": "off"})
 
@@ -311,14 +312,14 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        design.scale(
+        pgbench_design.scale(
             _(
                 "The question needs more than fits into memory: the report used 26,000 and 6,400."
             ),
             default=60,
         ),
-        design.duration(_("Seconds per run. The report used 600.")),
-        design.clients(2, _("As many as the server has cores, in the report.")),
+        pgbench_design.duration(_("Seconds per run. The report used 600.")),
+        pgbench_design.clients(2, _("As many as the server has cores, in the report.")),
     ),
     metrics=(*PGBENCH, known_metrics.HEAP_FETCHES),
     writes=True,

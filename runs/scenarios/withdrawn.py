@@ -5,7 +5,7 @@ A factor, parameter or metric keeps the title that it had.
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.scenarios import pgbench_design as design
+from runs.scenarios import pgbench_design
 from runs.scenarios.definition import Parameter, Scenario, Sizes, Values
 from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
@@ -51,9 +51,11 @@ DUET = Scenario(
         "for itself, in turn."
     ),
     source="Bulej, Horký, Tůma et al., ICPE 2020",
-    factors=(design.clients_factor(1),),
+    factors=(pgbench_design.clients_factor(1),),
     parameters=(
-        design.scale(_("Of each of the two clusters; one unit is about 16 MB.")),
+        pgbench_design.scale(
+            _("Of each of the two clusters; one unit is about 16 MB.")
+        ),
         Parameter(
             "duration",
             _("Duration of a pair"),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from runs.tools.adapter import Files, Reason, SeriesData, UnreadableOutput
 from runs.tools.host_reading import HostReading, metric_of
-from runs.tools.iostat import reader as iostat
+from runs.tools.iostat import reader
 from runs.tools.metrics import interval_of, regular
 from runs.tools.mpstat import reader as mpstat
 from runs.tools.output import text_of
@@ -16,7 +16,7 @@ from runs.wording import gettext_noop as _
 
 _READERS: dict[str, Callable[[str], HostReading]] = {
     "vmstat": vmstat.read,
-    "iostat": iostat.read,
+    "iostat": reader.read,
     "sar": sar.read,
     "sadf": sar.read,
     "mpstat": mpstat.read,

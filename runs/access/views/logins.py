@@ -34,8 +34,7 @@ from rest_framework.permissions import SAFE_METHODS
 
 from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
-from runs.access.services import audit, encryption
-from runs.access.services import projects as project_service
+from runs.access.services import audit, encryption, projects
 from runs.models import AuditEntry
 from runs.shared.errors import ServiceError
 
@@ -217,7 +216,7 @@ INVITATION = "invitation"
 def is_invited(request: HttpRequest) -> bool:
     """Whether somebody has come by an invitation that is good."""
     try:
-        project_service.opened_invitation(secret=request.session.get(INVITATION, ""))
+        projects.opened_invitation(secret=request.session.get(INVITATION, ""))
     except ServiceError:
         return False
     return True
@@ -277,7 +276,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     ) -> User:
         """Create account and membership together: an invitation already used creates neither."""
         saved: User = super().save_user(request, user, form, commit)
-        project_service.accept(secret=request.session.pop(INVITATION, ""), user=saved)
+        projects.accept(secret=request.session.pop(INVITATION, ""), user=saved)
         return saved
 
 
@@ -295,7 +294,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Create the account, and the membership of an invited person."""
         saved: User = super().save_user(request, sociallogin, form)
         if secret := request.session.pop(INVITATION, ""):
-            project_service.accept(secret=secret, user=saved)
+            projects.accept(secret=secret, user=saved)
         return saved
 
 

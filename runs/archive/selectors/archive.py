@@ -38,7 +38,7 @@ from runs.models import (
     Source,
 )
 from runs.models.campaigns import Origin
-from runs.published import search_words as words
+from runs.published import search_words
 from runs.queue.selectors import certificate_words
 from runs.servers.selectors import machine_words
 from runs.shared.formats import named
@@ -135,7 +135,7 @@ def filtered(entries_listed: Iterable[Entry], wanted_values: Wanted) -> list[Ent
 
 def saying(entries_listed: Iterable[Entry], text: str) -> list[Entry]:
     """The tables that have all these words, the best match first; all tables without words."""
-    query = words.query(text)
+    query = search_words.query(text)
     if not query:
         return list(entries_listed)
     ranks = _ranks(query)
@@ -146,9 +146,9 @@ def saying(entries_listed: Iterable[Entry], text: str) -> list[Entry]:
         campaign = entry.table.campaign
         return (
             titled,
-            words.stands_alone(text, campaign.title_ja),
+            search_words.stands_alone(text, campaign.title_ja),
             # Its own title, and not that of its theme alone.
-            words.has_all(text, f"{campaign.title} {campaign.title_ja}"),
+            search_words.has_all(text, f"{campaign.title} {campaign.title_ja}"),
             weight,
         )
 
@@ -160,9 +160,11 @@ def _ranks(words_asked: str) -> dict[int, tuple[bool, float]]:
 
     Tables that lack a word are left out. One query.
     """
-    query = SearchQuery(words_asked, config=words.CONFIG, search_type="plain")
+    query = SearchQuery(words_asked, config=search_words.CONFIG, search_type="plain")
     titled = SearchQuery(
-        words.weigh_titles(words_asked), config=words.CONFIG, search_type="raw"
+        search_words.weigh_titles(words_asked),
+        config=search_words.CONFIG,
+        search_type="raw",
     )
     rows = PublishedTable.objects.filter(search=query).annotate(
         titled=ExpressionWrapper(Q(search=titled), BooleanField()),

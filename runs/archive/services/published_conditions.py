@@ -22,7 +22,7 @@ from runs.models import (
 )
 from runs.postgresql_settings.catalogue import known_major
 from runs.published.document import CampaignEntry, Document, NodeEntry
-from runs.queue.services import results as findings
+from runs.queue.services import results
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def store(document: Document) -> Conditions:
         },
         configurations=configurations_made,
         settings={
-            key: findings.snapshot(settings=_format_settings(configuration.settings)).pk
+            key: results.snapshot(settings=_format_settings(configuration.settings)).pk
             for key, configuration in configurations_made.items()
         },
         topologies={

@@ -24,7 +24,7 @@ from runs.models import (
     Source,
 )
 from runs.models.sources import DiscrepancyWeight
-from runs.published import search_words as words
+from runs.published import search_words
 from runs.published.derived_figures import CheckedTable, Fault
 from runs.published.document import CampaignEntry, Column, Document
 from runs.scenarios.themes import THEMES, title_of
@@ -225,7 +225,9 @@ def _make_searchable(
             operator.add,
             (
                 SearchVector(
-                    Value(words.tokens(texts)), config=words.CONFIG, weight=weight
+                    Value(search_words.tokens(texts)),
+                    config=search_words.CONFIG,
+                    weight=weight,
                 )
                 for weight, texts in weighed.items()
             ),

@@ -5,7 +5,7 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
 from runs.access import addresses
-from runs.archive.views import versions as version_page
+from runs.archive.views import versions
 from runs.charts import framed
 from runs.shared import chart_files, embedding
 from runs.shared.chart_files import ChartFile
@@ -15,10 +15,10 @@ from runs.shared.chart_files import ChartFile
 @embedding.tagged
 def version_chart(request: HttpRequest, form: str) -> HttpResponseBase:
     """The line of the page, by the same words of the address."""
-    question = version_page.question(request)
+    question = versions.question(request)
 
     def make() -> ChartFile | None:
-        context = version_page.context(
+        context = versions.context(
             question.used,
             clients=question.clients,
             base=question.base,

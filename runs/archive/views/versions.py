@@ -16,8 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.access import addresses
 from runs.access.selectors import permissions
-from runs.archive.selectors import version_answers, version_line_rules
-from runs.archive.selectors import version_line as lines
+from runs.archive.selectors import version_answers, version_line, version_line_rules
 from runs.archive.selectors.version_line import Line, Undocumented, Used
 from runs.archive.selectors.version_pairs import Pair
 from runs.cells.selectors import provenance, versions
@@ -29,7 +28,7 @@ from runs.shared import caching
 
 # Addresses to which the page leads those who may measure.
 OFFERED = ("campaign-new", "observation-new")
-THEMES = (lines.READ, lines.UPDATE)
+THEMES = (version_line.READ, version_line.UPDATE)
 FACETS = {
     "machine": gettext_lazy("by machine"),
     "os": gettext_lazy("by operating system"),
@@ -50,8 +49,8 @@ class Step:
     def years(self) -> str:
         """When its versions after the first came out: 2014–2016."""
         first_year, last_year = (
-            lines.RELEASED[self.majors[1]],
-            lines.RELEASED[self.majors[-1]],
+            version_line.RELEASED[self.majors[1]],
+            version_line.RELEASED[self.majors[-1]],
         )
         return f"{first_year}–{last_year}" if first_year < last_year else f"{last_year}"
 
@@ -96,7 +95,7 @@ def _also(request: HttpRequest, asked: "Question") -> list[tuple[str, str]]:
     others = [] if asked.clients is None else [replace(asked, clients=None)]
     for theme in THEMES:
         if theme != asked.used.theme:
-            used = lines.used(theme, to=request.user)
+            used = version_line.used(theme, to=request.user)
             version = caching.versions(used.campaigns).results
             others.append(replace(asked, used=used, version=version, clients=None))
     return [(_sentence(other), other.query) for other in others]
@@ -107,7 +106,7 @@ def _sentence(asked: "Question") -> str:
     old, new = asked.ends
 
     def make() -> str:
-        line = lines.read(asked.used, clients=asked.clients)
+        line = version_line.read(asked.used, clients=asked.clients)
         theme = asked.used.theme
         return version_answers.answer(line, theme, base=old, head=new).sentence
 
@@ -147,21 +146,23 @@ class Question:
 def question(request: HttpRequest) -> Question:
     """As the address has it; what is no choice is left out."""
     query = request.GET
-    theme = _one_of(query.get("theme", ""), THEMES, lines.READ)
-    used = lines.used(theme, to=request.user)
+    theme = _one_of(query.get("theme", ""), THEMES, version_line.READ)
+    used = version_line.used(theme, to=request.user)
     clients = _number(query.get("clients", ""))
     # What anybody may write into an address is kept only where it is a choice.
     version = caching.versions(used.campaigns).results
-    choices = caching.answer(("clients", used), version, lambda: lines.counts(used))
+    choices = caching.answer(
+        ("clients", used), version, lambda: version_line.counts(used)
+    )
     return Question(
         used,
         version,
         clients=clients if clients in choices else None,
-        base=_one_of(query.get("base", ""), lines.MAJORS, ""),
-        by=_one_of(query.get("by", ""), lines.FACETS, ""),
+        base=_one_of(query.get("base", ""), version_line.MAJORS, ""),
+        by=_one_of(query.get("by", ""), version_line.FACETS, ""),
         ends=(
-            _one_of(query.get("from", ""), lines.MAJORS, ""),
-            _one_of(query.get("to", ""), lines.MAJORS, ""),
+            _one_of(query.get("from", ""), version_line.MAJORS, ""),
+            _one_of(query.get("to", ""), version_line.MAJORS, ""),
         ),
     )
 
@@ -178,28 +179,31 @@ def context(
 
     `ends` are the versions that the answer is about, or empty texts.
     """
-    line = lines.read(used, clients=clients)
+    line = version_line.read(used, clients=clients)
     old, new = ends
     answer = version_answers.answer(line, used.theme, base=old, head=new)
     base = base or _base(line.pairs)
     steps = _steps(line.pairs, line.undocumented)
-    facet_lines = lines.facets(line, by) if by else []
+    facet_lines = version_line.facets(line, by) if by else []
     return {
         "answer": answer,
         "otherwise": answer.otherwise_than(old, new),
         "known_steps": sum(step.state != "unknown" for step in answer.every_step),
-        "themes": [(lines.READ, _("Reading")), (lines.UPDATE, _("Updating"))],
+        "themes": [
+            (version_line.READ, _("Reading")),
+            (version_line.UPDATE, _("Updating")),
+        ],
         "theme": used.theme,
         "counts": line.counts,
         "clients": line.clients,
-        "bases": lines.MAJORS,
+        "bases": version_line.MAJORS,
         "base": base,
         "figure": figure(line, base),
         "facets": [
             (_facet(by, name), figure(line, base)) for name, line in facet_lines
         ],
         "by": by,
-        "choices": [(facet, FACETS[facet]) for facet in lines.FACETS],
+        "choices": [(facet, FACETS[facet]) for facet in version_line.FACETS],
         "steps": steps,
         "sentences": version_answers.sentences(line.pairs),
         "pairs": line.pairs,
@@ -223,7 +227,8 @@ def rows(
     row = get_template(template)
     for step in steps:
         pair_contexts = [
-            {"pair": pair, "year": lines.RELEASED[pair.ends[1]]} for pair in step.pairs
+            {"pair": pair, "year": version_line.RELEASED[pair.ends[1]]}
+            for pair in step.pairs
         ]
         yield (
             step,
@@ -247,7 +252,8 @@ def _base(pairs: Sequence[Pair]) -> str:
     """The oldest version about which anything is known."""
     known_majors = {end for pair in pairs for end in pair.ends}
     return next(
-        (major for major in lines.MAJORS if major in known_majors), lines.MAJORS[0]
+        (major for major in version_line.MAJORS if major in known_majors),
+        version_line.MAJORS[0],
     )
 
 
@@ -262,7 +268,7 @@ def figure(line: Line, base: str) -> Figure | None:
         return None
     return drawing.version_line(
         drawn,
-        lines.RELEASED,
+        version_line.RELEASED,
         x_title=_("PostgreSQL version, year of its release"),
         y_title=_("Throughput, base = 1"),
         narrow_x_title=_("PostgreSQL version"),
@@ -330,7 +336,7 @@ def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step
 
 def _each_step(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:
     steps = []
-    for base, head in pairwise(lines.MAJORS):
+    for base, head in pairwise(version_line.MAJORS):
         pairs_of_step = [pair for pair in pairs if pair.ends[1] == head]
         pictures_of_step = [
             picture for picture in pictures if _has_step_to(picture, head)

@@ -14,12 +14,12 @@ from runs.access.selectors import permissions
 from runs.access.selectors.permission_table import Right
 from runs.access.selectors.projects import Reader
 from runs.analysis.inference import DEFAULT_EFFECT
-from runs.bisections.selectors import bisections as found_by
+from runs.bisections.selectors import bisections
 from runs.campaigns.services.campaign_limits import NARROWEST, REPEATS
 from runs.campaigns.services.designs import resolve
 from runs.campaigns.services.drafts import Draft
 from runs.campaigns.services.estimates import estimate
-from runs.compare.selectors.address import head_and_base as sides
+from runs.compare.selectors.address import head_and_base
 from runs.compare.selectors.address.head_and_base import BadSide, NoBaseline, Side
 from runs.compare.selectors.judge import against_history
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict, VerdictRow
@@ -116,7 +116,7 @@ def problems(question: Question) -> Sequence[Problem]:
 
 def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
     try:
-        base, head = sides.both(
+        base, head = head_and_base.both(
             wish.base, wish.head, campaign=wish.campaign, reader=reader
         )
     except BadSide as error:
@@ -216,7 +216,7 @@ def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBu
         builds += [_side_build("base", verdict.base, present, wish)]
         builds += [
             _the_one(
-                found_by.find_by_commit(sha, present),
+                bisections.find_by_commit(sha, present),
                 f"commits/{position}",
                 sha,
                 present,
@@ -257,8 +257,8 @@ def _installations_in(
 def _check_order(installations: Sequence[Installation], verdict: SideVerdict) -> None:
     """Folders that carry a commit must not carry that of the other side."""
     for position, side in ((0, verdict.head), (len(installations) - 1, verdict.base)):
-        sha = found_by.commit_of(side)
-        if sha and found_by.find_by_commit(sha, [installations[position]]):
+        sha = bisections.commit_of(side)
+        if sha and bisections.find_by_commit(sha, [installations[position]]):
             words = {"bindir": installations[position].bindir, "sha": sha[:12]}
             message = (
                 _("%(bindir)s is a build of %(sha)s, which is the other side.") % words
@@ -269,9 +269,9 @@ def _check_order(installations: Sequence[Installation], verdict: SideVerdict) ->
 def _side_build(
     name: str, side: Side, present: Sequence[Installation], wish: Wish
 ) -> Installation | ToBuild:
-    side_installations = found_by.find_by_side(side, present)
+    side_installations = bisections.find_by_side(side, present)
     return _the_one(
-        side_installations, name, side.label, present, wish, found_by.commit_of(side)
+        side_installations, name, side.label, present, wish, bisections.commit_of(side)
     )
 
 
@@ -322,8 +322,8 @@ def unsaved(question: Question) -> Bisection:
     stored = {
         "base": side_verdict.base.text,
         "head": side_verdict.head.text,
-        "base_sha": found_by.commit_of(side_verdict.base),
-        "head_sha": found_by.commit_of(side_verdict.head),
+        "base_sha": bisections.commit_of(side_verdict.base),
+        "head_sha": bisections.commit_of(side_verdict.head),
         "metrics": list(wish.metrics),
         "effect": side_verdict.effect,
         "ignore": sorted(wish.ignore),
@@ -364,7 +364,7 @@ def _builds(question: Question) -> list[dict[str, Any]]:
         _commit_in(build) for build in question.builds[1:-1]
     ]
     ends = [
-        found_by.commit_of(side) or _commit_in(build)
+        bisections.commit_of(side) or _commit_in(build)
         for side, build in (
             (question.verdict.base, question.builds[0]),
             (question.verdict.head, question.builds[-1]),
@@ -382,7 +382,9 @@ def _builds(question: Question) -> list[dict[str, Any]]:
 
 def _commit_in(build: Installation | ToBuild) -> str:
     return (
-        build.commit if isinstance(build, ToBuild) else found_by.commit_in(build.bindir)
+        build.commit
+        if isinstance(build, ToBuild)
+        else bisections.commit_in(build.bindir)
     )
 
 
@@ -416,7 +418,7 @@ def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
 def _title(bisection: Bisection) -> str:
     """Titles of campaigns are data, and in English like others that nobody typed."""
     low, high = (
-        found_by.name_of(bisection.builds[position])
+        bisections.name_of(bisection.builds[position])
         for position in (bisection.low, bisection.high)
     )
     return f"{high} against {low} ({bisection.campaign.slug})"[:200]

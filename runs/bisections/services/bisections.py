@@ -23,7 +23,7 @@ from runs.access.selectors import permissions, projects
 from runs.access.selectors.permission_table import Right
 from runs.access.services import audit
 from runs.analysis.inference import RULES
-from runs.bisections.selectors import bisections as found_by
+from runs.bisections.selectors import bisections
 from runs.bisections.services import bisection_questions
 from runs.bisections.services.bisection_questions import Question
 from runs.campaigns.services import campaigns, slicing
@@ -83,7 +83,7 @@ def start(
     )
     bisection.save()
     _queue(bisection, by=by)
-    names = [found_by.name_of(build) for build in bisection.builds]
+    names = [bisections.name_of(build) for build in bisection.builds]
     details = {"server": bisection.server.slug, "builds": names}
     audit.record("bisection_started", bisection, after=details)
     return bisection, True
@@ -117,7 +117,7 @@ def await_answer(*, bisection: Bisection) -> None:
 def store(step: BisectionStep) -> SideVerdict:
     """Judge the ends of a step by the runs that there are now, and keep the answer with it."""
     step.table = None
-    verdict_of_ends = found_by.Measured(step).ends
+    verdict_of_ends = bisections.Measured(step).ends
     step.table = gate.as_json(verdict_of_ends)
     step.save(update_fields=["table"])
     return verdict_of_ends
@@ -136,7 +136,7 @@ def _cancel_steps(bisection: Bisection, by: object = None) -> None:
 
 def _end_the_abandoned() -> None:
     """Cancel what nobody waits for any more, and rounds that were added while it was cancelled."""
-    for bisection in list(found_by.abandoned()):
+    for bisection in list(bisections.abandoned()):
         try:
             cancel(bisection=bisection, message=ABANDONED)
         except ServiceError as ended:
@@ -195,10 +195,10 @@ def advance(*, bisection_id: int) -> None:
         _end(bisection, S.FAILED, NO_RIGHT)
     else:
         step.bisection = bisection
-        _judge(bisection, found_by.Measured(step))
+        _judge(bisection, bisections.Measured(step))
 
 
-def _judge(bisection: Bisection, measured: found_by.Measured) -> None:
+def _judge(bisection: Bisection, measured: bisections.Measured) -> None:
     """Read a step that has finished, and queue the next one or end."""
     step = measured.step
     if step.middle is None:

@@ -12,8 +12,13 @@ from runs.analysis import summary
 from runs.analysis.inference.cells import CellValue
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
-from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import metrics, series_cells, value_words, versions
+from runs.cells.selectors import (
+    factor_names,
+    metrics,
+    series_cells,
+    value_words,
+    versions,
+)
 from runs.models import Campaign, Cell, Measurement, Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import judgement
@@ -135,7 +140,7 @@ class Row:
     levels: Mapping[str, Any]
     version: str
     cells: tuple[Cell, ...]
-    words: designs.Words
+    words: factor_names.Words
 
     @property
     def label(self) -> str:
@@ -153,7 +158,7 @@ class Row:
         return {
             name: level
             for name, level in self.levels.items()
-            if name not in designs.SUBJECT
+            if name not in factor_names.SUBJECT
         }
 
 
@@ -193,7 +198,7 @@ def grid(
         value = values.get(cell.pk) if values else None
         return GridCell(cell, tuple(runs[cell.pk]), summary, judgement, value)
 
-    all_rows = rows(cells, designs.words(campaign))
+    all_rows = rows(cells, factor_names.words(campaign))
     shown_rows = (
         None if page is None else _page(all_rows, campaign, cells, columns, page)
     )
@@ -211,14 +216,14 @@ def grid(
     )
 
 
-def rows(cells: Sequence[Cell], words: designs.Words) -> list[Row]:
+def rows(cells: Sequence[Cell], words: factor_names.Words) -> list[Row]:
     """The cells in rows: by the other factors in order, within them from the oldest version."""
     factor = across(cells)
     grouped: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         grouped[repr(sorted(_exclude_factor(cell.levels, factor).items()))].append(cell)
     levels = [_exclude_factor(group[0].levels, factor) for group in grouped.values()]
-    own_words = replace(words, constant=designs.constant(levels))
+    own_words = replace(words, constant=factor_names.constant(levels))
     rows_made = [
         Row(of_row, version_of(group[0]), tuple(group), own_words)
         for of_row, group in zip(levels, grouped.values(), strict=True)
@@ -238,7 +243,7 @@ def across(cells: Iterable[Cell]) -> str | None:
     levels: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
         for name, level in cell.levels.items():
-            if name not in designs.SUBJECT:
+            if name not in factor_names.SUBJECT:
                 levels[name].add(str(level))
     return max(
         levels,

@@ -21,7 +21,7 @@ from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.findings import Finding
 from runs.scenarios import slices
 from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
-from runs.servers.services import suitability as server_problems
+from runs.servers.services import suitability
 from runs.shared.errors import Problem
 from runs.workloads.services import topologies, workloads
 
@@ -121,7 +121,7 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
     yield from workloads.problems(design)
     yield from _package_problems(scenario)
     yield from _objections(design)
-    yield from server_problems.problems(design)
+    yield from suitability.problems(design)
 
 
 def _package_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -252,7 +252,7 @@ def estimate(design_or_draft: Design | Draft) -> Estimate:
         most_seconds=together(most for _least, most in seconds),
         fits=design.fits,
         remarks=fitted_configurations.remarks(design.fits),
-        notes=list(server_problems.notes(design)),
+        notes=list(suitability.notes(design)),
     )
 
 

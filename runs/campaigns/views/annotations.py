@@ -17,8 +17,7 @@ from runs.access.selectors.permission_table import Right
 from runs.archive.selectors.chart import Plot
 from runs.campaigns.selectors import annotations as annotation_selectors
 from runs.campaigns.services import annotations
-from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import series_cells
+from runs.cells.selectors import factor_names, series_cells
 from runs.charts.figure import Figure, Mark, marked
 from runs.models import Annotation, Campaign, Cell
 from runs.shared import caching, pages
@@ -27,7 +26,7 @@ from runs.shared.errors import ServiceError
 
 # A list of more points to choose from is none.
 MOST_CELLS = 400
-NO_WORDS = designs.Words({}, {})
+NO_WORDS = factor_names.Words({}, {})
 
 
 def context(
@@ -39,7 +38,7 @@ def context(
     is_about_points = any(
         annotation.cell is not None for annotation in annotations_found
     )
-    words = designs.words(campaign) if is_about_points else NO_WORDS
+    words = factor_names.words(campaign) if is_about_points else NO_WORDS
     return {
         "annotations": [
             {
@@ -191,7 +190,7 @@ def _points(campaign: Campaign) -> SafeString:
 
     Of uploads they are those of the newest commit: the others have the same conditions.
     """
-    words = designs.words(
+    words = factor_names.words(
         Campaign.objects.select_related("scenario").get(pk=campaign.pk)
     )
     cells = series_cells.current(campaign)[:MOST_CELLS]
@@ -202,7 +201,7 @@ def _points(campaign: Campaign) -> SafeString:
     )
 
 
-def _point(cell: Cell | None, words: designs.Words) -> str:
+def _point(cell: Cell | None, words: factor_names.Words) -> str:
     """Version 16.14, Clients 8; empty for what is about the campaign as such."""
     if cell is None:
         return ""

@@ -8,12 +8,11 @@ from django.utils.translation import gettext as _
 from runs.access import addresses
 from runs.access.selectors import projects
 from runs.archive.selectors import answers as archive_answers
-from runs.archive.selectors import chart as archive_charts
+from runs.archive.selectors import chart
 from runs.campaigns.selectors import answers
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.services import kept_verdicts
-from runs.campaigns.views import page as campaign_page
-from runs.campaigns.views import parts
+from runs.campaigns.views import page, parts
 from runs.campaigns.views.verdicts import Found
 from runs.cells.selectors.level_names import factors
 from runs.charts import framed
@@ -44,8 +43,8 @@ def campaign_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBa
             caching.versions([campaign.pk]).results,
             lambda: _published(campaign, number),
         )
-    versions = campaign_page.versions_of(campaign)
-    standing = campaign_page.standing(campaign)
+    versions = page.versions_of(campaign)
+    standing = page.standing(campaign)
     is_wide = kept_verdicts.is_wide(standing.counts)
     return chart_files.answer(
         request,
@@ -58,7 +57,7 @@ def campaign_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBa
 
 
 def _measured(results: Found) -> ChartFile | None:
-    figure = campaign_page.figure_of(results)
+    figure = page.figure_of(results)
     if figure is None:
         return None
     campaign = results.campaign
@@ -77,11 +76,11 @@ def _measured(results: Found) -> ChartFile | None:
 def _published(campaign: Campaign, number: str) -> ChartFile | None:
     """The publication's charts are counted from 1, as on its page."""
     table = campaign.published
-    drawn = archive_charts.charts(campaign, factors(table.columns))
+    drawn = chart.charts(campaign, factors(table.columns))
     if number == RATIOS:
-        figure = archive_charts.draw_ratios(*drawn[0]) if drawn else None
+        figure = chart.draw_ratios(*drawn[0]) if drawn else None
     elif number.isascii() and number.isdecimal() and 1 <= int(number) <= len(drawn):
-        figure = archive_charts.draw(*drawn[int(number) - 1])
+        figure = chart.draw(*drawn[int(number) - 1])
     else:
         figure = None
     if figure is None:

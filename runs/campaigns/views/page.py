@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from runs.access.selectors.projects import Reader
 from runs.archive.selectors.chart import draw_like_print
-from runs.archive.views import page as published_page
+from runs.archive.views import page
 from runs.campaigns.selectors import campaigns as campaign_selectors
 from runs.campaigns.selectors import waiting
 from runs.campaigns.selectors.waiting import Hindrance
@@ -365,7 +365,7 @@ def side_by_side(campaign: Campaign, versions: Versions = NEVER) -> SafeString:
         versions.results,
         lambda: written(
             "campaigns/_kept.html#beside",
-            published_page.side_by_side(again(campaign, versions)),
+            page.side_by_side(again(campaign, versions)),
         ),
     )
 

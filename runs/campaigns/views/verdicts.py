@@ -25,8 +25,7 @@ from runs.campaigns.services.kept_verdicts import Verdicts
 from runs.campaigns.views import parts, ratios
 from runs.campaigns.views.heat import MOST_CONDITIONS, heat_table
 from runs.campaigns.views.index_chart import MOST_IN_COLOUR, Index, index
-from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import metrics
+from runs.cells.selectors import factor_names, metrics
 from runs.cells.selectors.factor_names import Words
 from runs.cells.selectors.series_cells import SERVER, VERSION
 from runs.compare.selectors.judge.ratio_pairs import STEPS
@@ -122,7 +121,7 @@ class Found:
     @cached_property
     def words(self) -> Words:
         """Those of its factors, in the reader's language."""
-        return designs.words(self.campaign)
+        return factor_names.words(self.campaign)
 
     @cached_property
     def tables(self) -> Tables:

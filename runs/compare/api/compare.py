@@ -14,17 +14,17 @@ from runs.access.api.authentication import reader
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
 from runs.analysis.inference import DEFAULT_EFFECT
-from runs.compare.api import schema as compare_schema
+from runs.compare.api import schema
 from runs.compare.api.markdown import AFTERWORDS, markdown
 from runs.compare.selectors import answers
-from runs.compare.selectors.address import head_and_base as sides
+from runs.compare.selectors.address import head_and_base
 from runs.compare.selectors.address.head_and_base import BadSide, NoBaseline, Side
 from runs.compare.selectors.address.state import CONDITIONS
 from runs.compare.selectors.describe.verdict_words import HEADLINES
 from runs.compare.selectors.judge import against_history
 from runs.compare.selectors.judge.gate import Criteria, SideVerdict
 from runs.compare.selectors.judge.gate_answers import EarlierAnswer
-from runs.compare.services import compare as gate_services
+from runs.compare.services import compare
 from runs.models import Metric, Token
 from runs.shared import caching
 from runs.shared.api import doors
@@ -46,7 +46,7 @@ class CompareDoor(QueryDoor):
     repeatable = ("metric", "level")
     renderer_classes = (JSONRenderer, MarkdownRenderer)
 
-    @extend_schema(**compare_schema.COMPARE)
+    @extend_schema(**schema.COMPARE)
     def get(self, request: Request) -> HttpResponseBase:
         """Compare two campaigns, revisions or runs.
 
@@ -101,7 +101,7 @@ def _question(request: Request) -> tuple[Side, Side, Criteria]:
         ignore=_ignored(query.get("ignore", "")),
     )
     _check_metrics(criteria, reader(request))
-    base, head = sides.both(
+    base, head = head_and_base.both(
         query.get("base", ""),
         query.get("head", ""),
         campaign=query.get("campaign", ""),
@@ -126,9 +126,7 @@ def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
             "notes": [],
             "effect": doors.percent(request.query_params.get("effect"), DEFAULT_EFFECT),
             "base": None,
-            "head": compare_schema.SideSerializer(
-                head, context={"request": request}
-            ).data,
+            "head": schema.SideSerializer(head, context={"request": request}).data,
             "together": [],
             "rows": [],
             "error_row": None,
@@ -174,7 +172,7 @@ def _earlier_answers(
     is_job = (
         isinstance(request.auth, Token) and Token.Scope.UPLOAD in request.auth.scopes
     )
-    return gate_services.answered(side_verdict, criteria, is_job=is_job)
+    return compare.answered(side_verdict, criteria, is_job=is_job)
 
 
 def _body(
@@ -184,6 +182,4 @@ def _body(
     answer = answers.answer_sides(
         side_verdict, _earlier_answers(side_verdict, criteria, request)
     )
-    return compare_schema.ComparisonSerializer(
-        answer, context={"request": request}
-    ).data
+    return schema.ComparisonSerializer(answer, context={"request": request}).data

@@ -34,7 +34,7 @@ from runs.compare.selectors.judge.cells import ComparedCells, Side, compared_cel
 from runs.compare.selectors.judge.comparisons import compared, seen_campaigns
 from runs.compare.services import compare as comparisons
 from runs.compare.views import page as compare_page
-from runs.compare.views import report as compare_exports
+from runs.compare.views import report
 from runs.compare.views import words as compare_words
 from runs.models import Campaign, Cell, SavedComparison
 from runs.models.campaigns import Origin
@@ -186,7 +186,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         words = series_labels.wording({key.slug for key in state.series})
         page = compared(state, reader=request.user, wording=words)
         answer = answers.answer_series(page, words)
-        response = compare_exports.answer(page, answer, words, wanted_format)
+        response = report.answer(page, answer, words, wanted_format)
         if response is None:
             raise Http404(f"format={wanted_format}")
         return response

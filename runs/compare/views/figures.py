@@ -11,7 +11,7 @@ from runs.analysis.scalability import Fit
 from runs.campaigns.selectors.campaigns import point_of
 from runs.cells.selectors import provenance, versions
 from runs.cells.selectors.metrics import metric_title
-from runs.charts import comparison as drawing
+from runs.charts import comparison
 from runs.charts.comparison import Curve, Track
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
@@ -70,7 +70,7 @@ def lines(
         ]
         for value, series_of_facet in page.facets
     ]
-    figures = drawing.comparison(facets, _axes(page, words))
+    figures = comparison.comparison(facets, _axes(page, words))
     return [
         (value, figure)
         for (value, _series), figure in zip(page.facets, figures, strict=True)

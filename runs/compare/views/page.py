@@ -22,7 +22,7 @@ from runs.compare.selectors.describe.series_labels import Wording
 from runs.compare.selectors.describe.summary import slower_steps
 from runs.compare.selectors.judge.comparisons import ComparedPage, HeatCell
 from runs.compare.selectors.load.series import SeriesCell
-from runs.compare.views import figures as compare_figures
+from runs.compare.views import figures
 from runs.compare.views import words as compare_words
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
@@ -53,18 +53,16 @@ def context(
         "metric_title": metric_title(page.loaded.metric) if page.loaded.metric else "",
         "x_title": words.title(page.loaded.x) if page.loaded.x else "",
         "closed_loop": _closed_loop(page),
-        "figures": compare_figures.lines(page, answer, words),
+        "figures": figures.lines(page, answer, words),
         "chart_address": f"{reverse('compare-chart', args=['svg'])}?{page.state.query}",
         "columns": _columns(page, words),
         "places": _places(page, answer, words),
         "has_printed": bool(page.loaded.provenance),
-        "forest": compare_figures.forest_plot(answer.by_effect, page),
-        "drawn_rows": min(compare_figures.MOST_BRANCHES, len(answer.by_effect)),
+        "forest": figures.forest_plot(answer.by_effect, page),
+        "drawn_rows": min(figures.MOST_BRANCHES, len(answer.by_effect)),
         "ratio_lines": [
             _ratio_line(row, url)
-            for row, url in zip(
-                rows, compare_figures.pair_urls(rows, page), strict=True
-            )
+            for row, url in zip(rows, figures.pair_urls(rows, page), strict=True)
         ],
         "all_rows": len(answer.by_effect),
         "left_out": len(answer.by_effect) - len(rows),
@@ -142,7 +140,7 @@ def _chips(page: ComparedPage) -> list[dict[str, Any]]:
             "origin_name": series.campaign.get_origin_display(),
             "label": label,
             "is_base": series is page.base,
-            "conditions": compare_figures.conditions(page, series.cells[0])
+            "conditions": figures.conditions(page, series.cells[0])
             if series.cells
             else "",
             "without": page.state.remove_series(series.key).query,
@@ -261,9 +259,7 @@ def _heat_place(
         return {}
     result = Result(cell.comparison)
     condition = (
-        ""
-        if page.heat and page.heat.level
-        else compare_figures.level(cell.x, page, words)
+        "" if page.heat and page.heat.level else figures.level(cell.x, page, words)
     )
     return {
         "text": result.ratio,

@@ -20,7 +20,7 @@ from runs.compare.selectors.describe import series_labels
 from runs.compare.selectors.describe.series_labels import Wording
 from runs.compare.selectors.judge.comparisons import ComparedPage, compared
 from runs.compare.selectors.load.series import Series
-from runs.compare.views import figures as compare_figures
+from runs.compare.views import figures
 from runs.queue.selectors import certificate_words
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
@@ -89,7 +89,7 @@ def table(
         rows=tuple(
             (
                 label,
-                compare_figures.level(cell.x, page, words),
+                figures.level(cell.x, page, words),
                 cell.summary.median,
                 cell.summary.minimum,
                 cell.summary.maximum,
@@ -264,7 +264,7 @@ def _provenance(page: ComparedPage, words: Wording) -> list[Block]:
     rows = tuple(
         (
             label,
-            compare_figures.level(cell.x, page, words),
+            figures.level(cell.x, page, words),
             "; ".join(record_of[cell.id]),
         )
         for series, label in zip(page.loaded.series, page.labels, strict=True)
@@ -282,10 +282,10 @@ def _results(
     charts: list[Block] = [
         Picture(f"chart-{number}", facet or _("Series side by side"), figure)
         for number, (facet, figure) in enumerate(
-            compare_figures.lines(page, comparison, words), start=1
+            figures.lines(page, comparison, words), start=1
         )
     ]
-    forest = compare_figures.forest_plot(comparison.rows, page)
+    forest = figures.forest_plot(comparison.rows, page)
     if forest:
         charts.append(Picture("ratios", _("Ratios with intervals (95 %)"), forest))
     value_table = table(page, comparison, words)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy as _
 
 from runs.access.selectors.permission_table import Right
-from runs.configurations.services import check as configuration_check
+from runs.configurations.services import check
 from runs.configurations.services.check import (
     MOST_CHARACTERS,
     MOST_SETTINGS,
@@ -149,15 +149,15 @@ class ConfigurationForm(forms.Form):
     def checked(self) -> Checked:
         """The check's result. Only of a valid form."""
         fields = self.cleaned_data
-        return configuration_check.check_file(
+        return check.check_file(
             self.file_content,
             fields["majors"] or [fields["written_for"] or OFFERED_MAJORS[-1]],
             initdb_options=re.split(r"\s+", fields["initdb_options"].strip())
             if fields["initdb_options"].strip()
             else [],
             written_for=fields["written_for"],
-            memory_bytes=configuration_check.memory_of(fields["server"]),
-            machine=configuration_check.machine_of(fields["server"]),
+            memory_bytes=check.memory_of(fields["server"]),
+            machine=check.machine_of(fields["server"]),
         )
 
     def show_text_of_file(self) -> None:

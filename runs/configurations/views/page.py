@@ -5,8 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.configurations.services import check as configuration_check
-from runs.configurations.services import fitted_configurations
+from runs.configurations.services import check, fitted_configurations
 from runs.configurations.services.check import OFFERED_MAJORS
 from runs.configurations.services.contents import content
 from runs.configurations.services.fitted_configurations import InstallationFit
@@ -35,7 +34,7 @@ def meanings(configuration: Configuration) -> list[dict[str, Any]]:
 
 def translated(configuration: Configuration, major: str) -> dict[str, Any]:
     """What a version gets: the settings, and what changed on the way."""
-    checked = configuration_check.check(content(configuration), [major])
+    checked = check.check(content(configuration), [major])
     fitted = checked.fitted[0]
     return {
         "major": major,

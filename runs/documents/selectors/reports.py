@@ -11,11 +11,10 @@ from runs.archive.selectors import archive, conclusions
 from runs.archive.selectors.chart import Ratios, charts, draw, ratio_title, ratios_of
 from runs.campaigns.selectors import annotations
 from runs.campaigns.selectors.report_parts import conditions as report_conditions
-from runs.campaigns.selectors.report_parts import recorded_commands as recorded
+from runs.campaigns.selectors.report_parts import recorded_commands
 from runs.campaigns.selectors.report_parts import results as report_results
 from runs.campaigns.selectors.report_parts.explanations import explanations
-from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import provenance
+from runs.cells.selectors import factor_names, provenance
 from runs.cells.selectors.level_names import citation, factors
 from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable
 from runs.reports.recorded_runs import RecordedRun
@@ -271,7 +270,7 @@ def _purpose(campaign: Campaign) -> list[Block]:
 
 def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
     annotations_found = annotations.list_annotations(campaign)
-    words = designs.words(campaign)
+    words = factor_names.words(campaign)
 
     def remark(annotation: Annotation) -> Remark:
         # A note may be about a cell: Clients 8, Version 16.14.
@@ -301,8 +300,8 @@ def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
 
 def _appendix(campaign: Campaign, address: str) -> list[Block]:
     listings: list[Block] = []
-    for server, name in (designs.server_names(campaign) or {"": ""}).items():
-        runs = recorded.read_campaign(campaign, server=server)
+    for server, name in (factor_names.server_names(campaign) or {"": ""}).items():
+        runs = recorded_commands.read_campaign(campaign, server=server)
         if runs:
             listings.append(_script(campaign, runs, address, name))
     return listings

@@ -20,7 +20,7 @@ from runs.execution.steps.steps import StepResult
 from runs.tools.adapter import SeriesData, UnreadableOutput
 from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.metrics import interval_of, regular
-from runs.tools.sar import reader as sar
+from runs.tools.sar import reader
 from runs.tools.vmstat import reader as vmstat
 from runs.wording import gettext_noop as _
 
@@ -278,7 +278,7 @@ class Monitors:
                 "sadf: %(stderr)s",
                 stderr=(printed.stderr + recorded.stderr).strip()[-300:],
             )
-        reading = sar.read(printed.stdout, cpus=of_cpus)
+        reading = reader.read(printed.stdout, cpus=of_cpus)
         self._bench.keep(f"sar-{name}.json", printed.stdout)
         return reading
 

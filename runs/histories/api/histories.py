@@ -19,12 +19,12 @@ from rest_framework.response import Response
 from runs.access import addresses
 from runs.access.api.authentication import reader
 from runs.cells.selectors import metrics, revisions
-from runs.compare.selectors.address import head_and_base as sides
+from runs.compare.selectors.address import head_and_base
 from runs.compare.selectors.address.head_and_base import BadSide
 from runs.histories.api.changes import ChangeSerializer
 from runs.histories.selectors import answers, histories
 from runs.histories.selectors.histories import Histories, History
-from runs.histories.services import missing_uploads as watchdog
+from runs.histories.services import missing_uploads
 from runs.models import Campaign, Metric
 from runs.shared.api import doors
 from runs.shared.api.answers import AnswerSerializer
@@ -70,9 +70,9 @@ def expect(request: Request, campaign: Campaign) -> None:
     if "expected_every" in fields:
         seconds = fields["expected_every"]
         every = None if seconds is None else timedelta(seconds=seconds)
-        watchdog.expect(campaign=campaign, every=every)
+        missing_uploads.expect(campaign=campaign, every=every)
     if "tracked_ref" in fields:
-        watchdog.track(campaign=campaign, ref=fields["tracked_ref"])
+        missing_uploads.track(campaign=campaign, ref=fields["tracked_ref"])
 
 
 Shape = serializers.Serializer[Any]
@@ -182,7 +182,9 @@ class HistoryDoor(QueryDoor):
             raise doors.refuse("campaign", "required", _("Name the campaign."))
         levels = [doors.level(text) for text in query.getlist("level")]
         try:
-            campaign = sides.campaign_of(query["campaign"], reader=reader(request))
+            campaign = head_and_base.campaign_of(
+                query["campaign"], reader=reader(request)
+            )
         except BadSide as error:
             raise doors.refuse(error.parameter, error.code, error.message) from error
         metric = _metric(query["metric"], campaign) if "metric" in query else None

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404
 from runs.access import addresses
 from runs.cells.selectors import metrics as campaign_metrics
 from runs.cells.selectors.metrics import metric_title
-from runs.charts import history as drawing
+from runs.charts import history
 from runs.histories.selectors import answers, histories
 from runs.histories.views import histories as history_page
 from runs.models import Campaign
@@ -49,5 +49,5 @@ def _drawn(request: HttpRequest, campaign: Campaign) -> ChartFile | None:
         texts=[answer.sentence],
         data=chart_files.dates_text(answer.first, answer.last),
         path=f"/campaigns/{campaign.slug}/history/",
-        style=drawing.STYLE,
+        style=history.STYLE,
     )

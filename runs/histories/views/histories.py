@@ -34,8 +34,7 @@ from runs.charts.history import Event, Mark, Point
 from runs.histories.selectors import answers, causes, histories
 from runs.histories.selectors.answers import HistoryAnswer, HistoryRow
 from runs.histories.selectors.histories import Histories, History, HostChange
-from runs.histories.services import changes, webhooks
-from runs.histories.services import missing_uploads as watchdog
+from runs.histories.services import changes, missing_uploads, webhooks
 from runs.models import Campaign, Change, Metric
 from runs.models.campaigns import Origin
 from runs.servers.selectors.hardware import shown
@@ -549,8 +548,8 @@ def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_valid():
         hours = form.cleaned_data["hours"]
         every = timedelta(hours=hours) if hours else None
-        watchdog.expect(campaign=campaign, every=every)
-        watchdog.track(campaign=campaign, ref=form.cleaned_data["ref"])
+        missing_uploads.expect(campaign=campaign, every=every)
+        missing_uploads.track(campaign=campaign, ref=form.cleaned_data["ref"])
         messages.success(
             request, _("The expected uploads of this campaign were saved.")
         )

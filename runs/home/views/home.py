@@ -16,7 +16,7 @@ from runs.campaigns.selectors import campaigns, waiting
 from runs.histories.views import changes
 from runs.models import Server
 from runs.operations.selectors.readiness import silences
-from runs.queue.selectors import runs as run_selectors
+from runs.queue.selectors import runs
 from runs.servers.selectors import fitness, servers
 from runs.shared import caching, first_page, pages
 
@@ -29,7 +29,7 @@ def home(request: HttpRequest) -> HttpResponse:
     """The page, or its live part when htmx asks."""
     overview = servers.list_servers()
     newest, finished = campaigns.recent_and_finished(limit=NEWEST, to=request.user)
-    running, latest = run_selectors.now_and_latest(NEWEST, to=request.user)
+    running, latest = runs.now_and_latest(NEWEST, to=request.user)
     context = {
         "running": tuple(running),
         "latest": tuple(latest),

@@ -9,8 +9,7 @@ from cryptography.fernet import InvalidToken
 
 from runs.access.services import host_secrets
 from runs.analysis.why.proof import A
-from runs.loads.selectors import answers
-from runs.loads.selectors import loads as selectors
+from runs.loads.selectors import answers, loads
 from runs.loads.selectors.answers import LoadAnswer, Measured
 from runs.loads.selectors.causes import FoundTrial
 from runs.models import Artifact, Campaign, Load, Run
@@ -61,7 +60,7 @@ def answer(
 
 def _measured(key: str, campaign: Campaign) -> list[Measured]:
     # Whether the round of an invalid run counts is for the answer to say.
-    runs = Run.objects.filter(selectors.measured_runs(), campaign=campaign)
+    runs = Run.objects.filter(loads.measured_runs(), campaign=campaign)
     files = Artifact.objects.filter(run__in=runs, name=content.ARTIFACT)
     measured = []
     for file in files.select_related("run__cell"):
@@ -88,7 +87,7 @@ def _stored(key: str, file: Artifact) -> dict[str, Any] | None:
 
 def _trials(key: str, campaign: Campaign) -> list[FoundTrial]:
     """The trials of its statements, the newest first: three queries, and a file for each run."""
-    campaigns = list(selectors.trials_of(campaign).prefetch_related("cells"))
+    campaigns = list(loads.trials_of(campaign).prefetch_related("cells"))
     files = Artifact.objects.filter(
         run__campaign__in=campaigns, name=trial.ARTIFACT
     ).select_related("run")

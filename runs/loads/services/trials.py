@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from runs.access.services import audit
 from runs.analysis.why.proof import A
 from runs.execution.plan import RunPlan, UnreadablePlan
-from runs.loads.selectors import loads as selectors
+from runs.loads.selectors import loads
 from runs.loads.selectors.answers import LoadAnswer, Row
 from runs.models import Campaign, Cell, Load, Run
 from runs.queue.services import plans
@@ -57,7 +57,7 @@ def queue(
     if not settings:
         message = _("Its plan points to no setting whose default differs.")
         raise ServiceError("nothing_to_try", message)
-    live = selectors.trials_of(measured).filter(state__in=Campaign.LIVE)
+    live = loads.trials_of(measured).filter(state__in=Campaign.LIVE)
     if live.filter(**{f"parameters__{trial.STATEMENT}": statement}).exists():
         raise ServiceError("already_measured", _("It is being tried already."))
     sides = (
@@ -80,7 +80,7 @@ def _row(answer: LoadAnswer, statement: int) -> Row:
 
 def _side(measured: Campaign, version: str, level: str) -> _Side:
     kept = Run.objects.filter(
-        selectors.measured_runs(), campaign=measured, cell__version=version
+        loads.measured_runs(), campaign=measured, cell__version=version
     )
     run = kept.select_related("cell__installation").order_by("-repeat").first()
     if run is None or run.plan is None:

@@ -15,8 +15,7 @@ from runs.published.errors import PublishedFileError
 from runs.queue.services import artifacts
 from runs.seals.selectors import audit_chain, schema, verification
 from runs.seals.selectors.seals import AUDIT
-from runs.seals.services import seal_keys
-from runs.seals.services import seals as seal_service
+from runs.seals.services import seal_keys, seals
 
 
 def _lines(paths: Sequence[Path]) -> list[str]:
@@ -45,7 +44,7 @@ def _findings(
     trusted = verification.Trusted(
         keys=seal_keys.trusted(),
         ends=ends,
-        acknowledged=seal_service.acknowledged(),
+        acknowledged=seals.acknowledged(),
         published=frozenset(
             campaign_entry.slug
             for document in archive

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import run_slices
+from runs.cells.selectors import factor_names, run_slices
 from runs.grouping import group_by_key
 from runs.models import Campaign, Run
 from runs.models.runs import RunValidity
@@ -31,7 +30,7 @@ def list_doubts(campaign: Campaign) -> list[Doubt]:
     doubted = (
         ended.filter(validity__in=Run.DOUBTED).select_related("cell").order_by("pk")
     )
-    words = designs.words(campaign)
+    words = factor_names.words(campaign)
     alike = group_by_key(
         ((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted
     )

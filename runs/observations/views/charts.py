@@ -12,7 +12,7 @@ from runs.charts import framed
 from runs.charts.figure import Figure
 from runs.models import Campaign, Edition
 from runs.observations.selectors import anchors, answers, editions
-from runs.observations.views import observations as observation_page
+from runs.observations.views import observations
 from runs.shared import chart_files, embedding
 from runs.shared.chart_files import ChartFile
 
@@ -31,7 +31,7 @@ class _Chart:
 @embedding.tagged
 def observation_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
     """The lines of an `edition` are counted from 1, `chart=2`; those of its anchor, too."""
-    edition = observation_page.edition_of(request, slug)
+    edition = observations.edition_of(request, slug)
     # An edition grows over days, and its anchor with later ones: nothing of it is kept here.
     return chart_files.answer(
         request,
@@ -73,7 +73,7 @@ def _draw_parts(edition: Edition) -> list[_Chart | None]:
     """In the order of the page; None for one without a line."""
     charts: list[_Chart | None] = []
     for part in editions.parts(edition):
-        figure = observation_page.figure_of(part)
+        figure = observations.figure_of(part)
         if figure is None:
             charts.append(None)
             continue

@@ -40,10 +40,10 @@ from runs.queue.services import (
     load_contents,
     plans,
     reporting,
+    results,
     sweeping,
     transitions,
 )
-from runs.queue.services import results as findings
 from runs.queue.services.leases import Claim
 from runs.queue.services.supervision import held_here
 from runs.scenarios import registry
@@ -207,7 +207,7 @@ def _conclude(run: Run, claim: Claim, turns: Turns) -> None:
     else:
         # What the database says of its figures is not asked, where they are at hand.
         _finish(
-            run, claim, None if is_stored else findings.digest(director.bench.findings)
+            run, claim, None if is_stored else results.digest(director.bench.findings)
         )
 
 
@@ -268,7 +268,7 @@ def _end(
     def say() -> None:
         with transaction.atomic():
             end_findings = director.bench.findings
-            if findings.store(
+            if results.store(
                 run_id=run.pk, token=claim.token, findings=end_findings, has_failed=True
             ):
                 _enter(state, run, claim, **_event_of(why))

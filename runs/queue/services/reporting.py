@@ -19,8 +19,7 @@ from runs.execution.machine.target_facts import Facts
 from runs.execution.reporter import Findings, Phase
 from runs.execution.steps.steps import StepResult
 from runs.models import Command, PreparedCluster, Run
-from runs.queue.services import results as finding_service
-from runs.queue.services import transitions
+from runs.queue.services import results, transitions
 from runs.servers.services import machines, shared_machines
 from runs.shared import database
 from runs.tools.adapter import SeriesData
@@ -127,7 +126,7 @@ class DatabaseReporter:
         await self.settle()
 
         def store() -> bool:
-            return finding_service.store(
+            return results.store(
                 run_id=self.run.pk, token=self.token, findings=findings
             )
 
@@ -137,7 +136,7 @@ class DatabaseReporter:
     async def live_series(self, series: Sequence[SeriesData]) -> None:
         """Show progress."""
         await self._write_as_holder(
-            lambda: finding_service.store_series(run_id=self.run.pk, series=series)
+            lambda: results.store_series(run_id=self.run.pk, series=series)
         )
 
     def _keep_event(self, code: str, problem: TargetProblem) -> None:

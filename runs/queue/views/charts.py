@@ -12,7 +12,7 @@ from runs.charts import framed
 from runs.charts.figure import Figure
 from runs.execution.machine.monitors import is_monitored
 from runs.models import Run
-from runs.queue.selectors import runs as run_selectors
+from runs.queue.selectors import runs
 from runs.queue.views import evidence, run_page
 from runs.queue.views import runs as series_page
 from runs.shared import chart_files, embedding
@@ -33,7 +33,7 @@ class _Chart:
 def run_chart(request: HttpRequest, run_id: int, form: str) -> HttpResponseBase:
     """The run over its seconds, `from` to `to`; `chart` is machines or a table of evidence."""
     with or_404(Run.DoesNotExist):
-        run = run_selectors.detail(run_id, to=request.user)
+        run = runs.detail(run_id, to=request.user)
     # Nothing of it is kept here: it grows while the run goes on.
     return chart_files.answer(request, form, None, None, lambda: _drawn(request, run))
 

@@ -13,7 +13,7 @@ from runs.access import addresses
 from runs.charts import flame_graph, stacks
 from runs.charts.stacks import Change, Frame
 from runs.models import Artifact
-from runs.queue.selectors import runs as selectors
+from runs.queue.selectors import runs
 from runs.queue.services import artifacts
 
 MOST_CHARACTERS = 32 * 1024 * 1024
@@ -63,7 +63,7 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
         "functions": _functions(after, before),
         "samples": after.samples,
         "samples_before": before.samples if before else None,
-        "others": selectors.others(own_profile, to=request.user),
+        "others": runs.others(own_profile, to=request.user),
     }
     return render(request, "queue/profiles/profile.html", context)
 
@@ -94,7 +94,7 @@ def _read_address(request: HttpRequest) -> Asked:
 
 
 def _artifact(request: HttpRequest, run_id: int) -> Artifact:
-    artifact = selectors.profile_of(run_id, to=request.user)
+    artifact = runs.profile_of(run_id, to=request.user)
     if artifact is None:
         raise Http404(_("This run has no profile."))
     return artifact

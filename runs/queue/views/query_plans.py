@@ -16,8 +16,7 @@ from runs.cells.selectors.level_texts import level
 from runs.models import Artifact
 from runs.query_plans import Difference, Node, Pair, Plan, compare, findings, subplans
 from runs.query_plans.node import MOST_CHARACTERS
-from runs.queue.selectors import plan_words
-from runs.queue.selectors import runs as selectors
+from runs.queue.selectors import plan_words, runs
 from runs.queue.services import artifacts
 from runs.shared import pages, reading
 from runs.shared.errors import ServiceError
@@ -173,7 +172,7 @@ def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:
     left_side = sides[0]
     if left_side.artifact is None:
         return []
-    artifacts = selectors.others(left_side.artifact, to=request.user)
+    artifacts = runs.others(left_side.artifact, to=request.user)
     return [
         (f"{artifact.run_id}/{artifact.name}", _words(artifact))
         for artifact in artifacts

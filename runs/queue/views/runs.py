@@ -21,7 +21,7 @@ from runs.models import Artifact, Run, Series
 from runs.models.campaigns import Origin
 from runs.models.runs import CONTROL, MEDIA_TYPE
 from runs.queue.filters import RunFilters
-from runs.queue.selectors import runs as run_selectors
+from runs.queue.selectors import runs
 from runs.queue.services import artifacts
 from runs.queue.views import run_page
 from runs.seals.selectors import seals
@@ -54,9 +54,9 @@ def artifact_download(
 @addresses.page("run-list")
 def run_list(request: HttpRequest) -> HttpResponse:
     """Runs, the newest first, or those that the filters leave: such as all that failed, and why."""
-    filters = RunFilters(request.GET, run_selectors.listed(), request=request)
+    filters = RunFilters(request.GET, runs.listed(), request=request)
     page = pages.page(filters.qs, request.GET, to=request.user)
-    rows = [(run, run_selectors.beginning(run)) for run in page.rows]
+    rows = [(run, runs.beginning(run)) for run in page.rows]
     return render(
         request,
         "queue/runs/list.html",
@@ -69,7 +69,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
 def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     """The page, or its live part when htmx asks."""
     with or_404(Run.DoesNotExist):
-        run = run_selectors.detail(run_id, to=request.user)
+        run = runs.detail(run_id, to=request.user)
     if run.campaign.origin == Origin.PUBLISHED:
         # BenchLab executed nothing: what is known of a printed figure is on the figure's page.
         address = provenance.address_of_run(run)
@@ -108,7 +108,7 @@ class ShownSeries:
 def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
     with or_404(Run.DoesNotExist):
-        run = run_selectors.detail(run_id, to=request.user)
+        run = runs.detail(run_id, to=request.user)
     run_charts = shown_series(request, run)
     if run_charts is None:
         raise Http404(_("This run has no series."))

@@ -17,7 +17,7 @@ from runs.access.services import audit
 from runs.campaigns.services import campaigns
 from runs.campaigns.services.drafts import Draft
 from runs.models import Campaign, Schedule, ScheduleEvent, Server
-from runs.schedules.services import servers as schedule_servers
+from runs.schedules.services import servers
 from runs.shared.copies import not_held
 from runs.shared.errors import ServiceError
 
@@ -132,7 +132,7 @@ def create(
         time_zone=time_zone,
         created_by=by,
     )
-    schedule.seen_installations = schedule_servers.present(schedule)
+    schedule.seen_installations = servers.present(schedule)
     begin(schedule)
     schedule.save()
     _record("schedule_made", schedule, after=_described(schedule))
@@ -151,7 +151,7 @@ def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
     check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
     schedule.weekdays = sorted(set(schedule.weekdays))
     if "kind" in changes:
-        schedule.seen_installations = schedule_servers.present(schedule)
+        schedule.seen_installations = servers.present(schedule)
     begin(schedule)
     schedule.save()
     _record("schedule_changed", schedule, before=before, after=_described(schedule))
@@ -173,7 +173,7 @@ def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
     """Switch a schedule on or off. Times missed while it was off are not made up for."""
     before, schedule.enabled = schedule.enabled, enabled
     if enabled:
-        schedule.seen_installations = schedule_servers.present(schedule)
+        schedule.seen_installations = servers.present(schedule)
         begin(schedule)
         # Failures before it was switched on again do not count any more.
         newest = schedule.events.order_by("-pk").first()
@@ -233,7 +233,7 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
     schedule = Schedule.objects.select_for_update().get(pk=schedule_id)
     begin(schedule)
     if schedule.kind == Schedule.Kind.INSTALLATION:
-        schedule.seen_installations = schedule_servers.present(schedule)
+        schedule.seen_installations = servers.present(schedule)
     schedule.save()
     # Record an error of BenchLab itself; the log has it in full.
     reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
@@ -249,7 +249,7 @@ def _fire_for_new(schedule: Schedule) -> None:
     seen_installations = {
         tuple(installation) for installation in schedule.seen_installations
     }
-    present = schedule_servers.present(schedule)
+    present = servers.present(schedule)
     new_installations = [
         installation
         for installation in present
@@ -287,7 +287,7 @@ def _draft(schedule: Schedule, new_installations: Sequence[Sequence[str]]) -> Dr
     """What is measured today. Raises ServiceError as `Draft.from_json`."""
     draft = Draft.from_json(schedule.draft).installed_now()
     today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
-    installations = schedule_servers.installations(schedule, draft, new_installations)
+    installations = servers.installations(schedule, draft, new_installations)
     return replace(draft, title=_dated(draft.title, today), installations=installations)
 
 

@@ -23,8 +23,7 @@ from runs.execution.preflight import Target
 from runs.execution.steps.base_dir import BaseDir
 from runs.models import Campaign, Installation, Server, WorkloadVersion
 from runs.postgresql_settings.effective import Effective
-from runs.servers.services import logins, tools
-from runs.servers.services import machines as machine_findings
+from runs.servers.services import logins, machines, tools
 from runs.servers.services.machines import Finding, error
 from runs.shared import database
 from runs.shared.errors import Problem, ServiceError
@@ -99,9 +98,7 @@ class _Question:
     def privileges(self) -> list[str]:
         """What to ask of sudo: for a load generator just what the campaign does there."""
         if self.design and self.reaches:
-            return machine_findings.needed_privileges(
-                self.design.draft.treatment, self.server
-            )
+            return machines.needed_privileges(self.design.draft.treatment, self.server)
         return list(self.server.privileges)
 
 
@@ -284,7 +281,7 @@ def _answer_findings(question: _Question, target: Target) -> Iterator[Finding]:
     server, design = question.server, question.design
     treatment = design.draft.treatment if design else None
     if treatment and question.reaches:
-        yield from machine_findings.check_generator(
+        yield from machines.check_generator(
             server,
             target,
             client=next(iter(question.installations), None),
@@ -294,7 +291,7 @@ def _answer_findings(question: _Question, target: Target) -> Iterator[Finding]:
     needed = treatments.needed_privileges(treatment, server) if treatment else ()
     yield from _programs(server, target, question.installations)
     privileges = question.privileges
-    yield from machine_findings.check_machine(
+    yield from machines.check_machine(
         server, target, privileges=privileges, needed=needed
     )
     yield from _need_findings(question, target)

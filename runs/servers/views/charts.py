@@ -13,7 +13,7 @@ from runs.charts import framed
 from runs.charts.figure import Figure
 from runs.models import Server
 from runs.queue.selectors import machine_speeds
-from runs.servers.selectors import servers as server_selectors
+from runs.servers.selectors import servers
 from runs.servers.views import servers as server_page
 from runs.shared import chart_files, embedding
 from runs.shared.chart_files import ChartFile
@@ -30,7 +30,7 @@ def server_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBase
     `?chart=load`: what others took of it in the last days.
     """
     with or_404(Server.DoesNotExist):
-        server = server_selectors.detail(slug, to=request.user).server
+        server = servers.detail(slug, to=request.user).server
     chart = load_chart if request.GET.get("chart") == LOAD else speed_chart
     return chart_files.answer(
         request, form, None, None, lambda: chart(server, request.user)
@@ -39,7 +39,7 @@ def server_chart(request: HttpRequest, slug: str, form: str) -> HttpResponseBase
 
 def load_chart(server: Server, _reader: Reader) -> ChartFile | None:
     """By hour, as on its page."""
-    hours = server_selectors.hourly_loads(server)
+    hours = servers.hourly_loads(server)
     return _chart_file(
         server,
         server_page.load_figure(hours),

@@ -32,8 +32,7 @@ from runs.servers.filters import HardwareFilters, ServerFilters
 from runs.servers.selectors import fitness, shared_machines
 from runs.servers.selectors import hardware as hardware_selectors
 from runs.servers.selectors import servers as server_selectors
-from runs.servers.services import edits as server_edits
-from runs.servers.services import host_keys, server_checks, servers, ssh_keys
+from runs.servers.services import edits, host_keys, server_checks, servers, ssh_keys
 from runs.servers.services.edits import Edit
 from runs.servers.views.forms import (
     GenerateKeyForm,
@@ -252,10 +251,10 @@ def _look_at(request: HttpRequest, server: Server) -> HttpResponse:
 
 def _edit(request: HttpRequest, server: Server, to: Edit) -> HttpResponse:
     """Change it at once, unless the machine must be asked first. Raises ServiceError."""
-    if server_edits.needs_the_machine(server=server, to=to):
+    if edits.needs_the_machine(server=server, to=to):
         server_checks.edit(server=server, to=to)
         return redirect("server-detail", slug=server.slug)
-    edited = server_edits.edit(server=server, to=to, by=request.user)
+    edited = edits.edit(server=server, to=to, by=request.user)
     if edited.host_key or not edited.offered_host_key:
         return _look_at(request, edited)
     return redirect("server-detail", slug=server.slug)

@@ -13,7 +13,7 @@ from runs.archive.selectors import archive, chart
 from runs.archive.selectors.answers import certainty
 from runs.archive.selectors.archive import Entry
 from runs.archive.selectors.version_line import MAJORS
-from runs.campaigns.selectors import answers as campaign_answers
+from runs.campaigns.selectors import answers
 from runs.campaigns.selectors.answers import CampaignAnswer
 from runs.cells.selectors import factor_names, metrics, versions
 from runs.cells.selectors.level_names import factors
@@ -202,7 +202,7 @@ def answer(topic: Topic, *, to: Reader) -> TopicAnswer:
     """
     entries = _entries(topic)
     executed = list(_executed(topic, to)[:MOST_MEASURED])
-    said = campaign_answers.read_known_answers(executed)
+    said = answers.read_known_answers(executed)
     measured = tuple(
         (campaign, said[campaign.pk])
         for campaign in executed

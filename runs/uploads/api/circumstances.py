@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from runs.cells.selectors import versions
 from runs.postgresql_settings import catalogue, secrets
-from runs.shared.api import upload_limits as limits
+from runs.shared.api import upload_limits
 from runs.uploads.api.fields import FieldReader, Object, pointer_below
 from runs.uploads.services import GivenMergeBase, GivenProfile, GivenRevision
 
@@ -32,7 +32,9 @@ IS_URL = URLValidator(schemes=["http", "https"])
 
 def hardware(run: FieldReader) -> GivenProfile | None:
     """A slug, or an object of what is known of the machine."""
-    machine = _profile(run, "hardware", limits.HARDWARE_TEXTS, limits.HARDWARE_NUMBERS)
+    machine = _profile(
+        run, "hardware", upload_limits.HARDWARE_TEXTS, upload_limits.HARDWARE_NUMBERS
+    )
     if machine is None or machine.slug:
         return machine
     return GivenProfile(
@@ -42,7 +44,7 @@ def hardware(run: FieldReader) -> GivenProfile | None:
 
 def environment(run: FieldReader) -> GivenProfile | None:
     """A slug, or an object of what is known of the system."""
-    return _profile(run, "environment", limits.ENVIRONMENT_TEXTS, {})
+    return _profile(run, "environment", upload_limits.ENVIRONMENT_TEXTS, {})
 
 
 def _profile(
@@ -157,8 +159,8 @@ def revision(run: FieldReader) -> GivenRevision | None:
         url=url,
         committed_at=revision.time("committed_at"),
         parents=_parents(revision, sha.lower()),
-        subject=_line(revision.text("subject", most=limits.LONGEST_SUBJECT)),
-        author=_line(revision.text("author", most=limits.LONGEST_AUTHOR)),
+        subject=_line(revision.text("subject", most=upload_limits.LONGEST_SUBJECT)),
+        author=_line(revision.text("author", most=upload_limits.LONGEST_AUTHOR)),
         merge_base=_merge_base(revision, sha.lower()),
     )
 
@@ -193,7 +195,7 @@ def _branch(ref: str) -> str:
 
 
 def _parents(revision: FieldReader, sha: str) -> tuple[str, ...]:
-    parents = revision.items("parents", most=limits.MOST_PARENTS)
+    parents = revision.items("parents", most=upload_limits.MOST_PARENTS)
     for index, parent in enumerate(parents):
         name = f"parents/{index}"
         if type(parent) is not str or not SHA.fullmatch(parent):
@@ -213,8 +215,10 @@ def _facts(profile: FieldReader) -> Object:
     facts = profile.mapping("facts")
     if facts is None or not facts.body:
         return {}
-    if _is_deep(facts.body, limits.DEEPEST_FACTS):
-        message = _("Nested more than %(most)d deep.") % {"most": limits.DEEPEST_FACTS}
+    if _is_deep(facts.body, upload_limits.DEEPEST_FACTS):
+        message = _("Nested more than %(most)d deep.") % {
+            "most": upload_limits.DEEPEST_FACTS
+        }
         profile.fault("facts", "too_deep", message)
         return {}
     flat: list[Any] = [facts.body]

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
 from runs.models import Run
-from runs.shared.api import upload_limits as limits
+from runs.shared.api import upload_limits
 from runs.shared.api.examples import EXAMPLES
 from runs.uploads.api.measured_values import DIRECTIONS
 from runs.uploads.api.runs import STATUSES
@@ -43,7 +43,8 @@ class UploadedSeriesSerializer(Shape):
     start = serializers.FloatField(default=0)
     interval = serializers.FloatField(default=1)
     values = serializers.ListField(
-        child=serializers.FloatField(allow_null=True), max_length=limits.MOST_POINTS
+        child=serializers.FloatField(allow_null=True),
+        max_length=upload_limits.MOST_POINTS,
     )
 
 
@@ -214,7 +215,9 @@ class UploadedFilesSerializer(Shape):
 class UploadedBatchSerializer(Shape):
     """Runs that are stored together or not at all."""
 
-    runs = UploadedRunSerializer(many=True, help_text=f"At most {limits.MOST_RUNS}.")
+    runs = UploadedRunSerializer(
+        many=True, help_text=f"At most {upload_limits.MOST_RUNS}."
+    )
 
 
 class StoredRunSerializer(Shape):

@@ -34,7 +34,7 @@ from runs.access.selectors.permission_table import Right
 from runs.access.services import projects
 from runs.models import Project
 from runs.shared import reading
-from runs.shared.api import upload_limits as limits
+from runs.shared.api import upload_limits
 from runs.shared.api.doors import QueryDoor, Schema
 from runs.shared.api.parsing import TooLarge, read_json
 from runs.shared.errors import Fault, Refused
@@ -62,7 +62,7 @@ class Body:
 
 def read(request: HttpRequest, *, takes_files: bool = True) -> Body:
     """Read a body. Raises TooLarge, ParseError, UnsupportedMediaType, Refused."""
-    if _length(request) > limits.MOST_BYTES:
+    if _length(request) > upload_limits.MOST_BYTES:
         raise TooLarge
     if request.content_type == "multipart/form-data" and takes_files:
         return _multipart(request)
@@ -84,10 +84,10 @@ def _length(request: HttpRequest) -> int:
 
 def _received(request: HttpRequest) -> bytes:
     try:
-        content = request.read(limits.MOST_BYTES + 1)
+        content = request.read(upload_limits.MOST_BYTES + 1)
     except OSError as error:
         raise ParseError(_("The body broke off."), "broken_off") from error
-    if len(content) > limits.MOST_BYTES:
+    if len(content) > upload_limits.MOST_BYTES:
         raise TooLarge
     if len(content) < _length(request):
         raise ParseError(_("The body broke off."), "broken_off")
@@ -105,10 +105,10 @@ def _unpacked(request: HttpRequest, content: bytes) -> bytes:
         )
     unpacking = zlib.decompressobj(GZIP)
     try:
-        unpacked = unpacking.decompress(content, limits.MOST_BYTES + 1)
+        unpacked = unpacking.decompress(content, upload_limits.MOST_BYTES + 1)
     except zlib.error as error:
         raise ParseError(_("The body is not gzip."), "not_gzip") from error
-    if len(unpacked) > limits.MOST_BYTES:
+    if len(unpacked) > upload_limits.MOST_BYTES:
         raise TooLarge
     if not unpacking.eof or unpacking.unused_data:
         raise ParseError(_("The body is not one whole gzip file."), "not_gzip")
@@ -209,7 +209,7 @@ class _Door(QueryDoor):
             return _respond(store())
         if (
             not key.strip()
-            or len(key) > limits.LONGEST_IDEMPOTENCY_KEY
+            or len(key) > upload_limits.LONGEST_IDEMPOTENCY_KEY
             or not (key.isprintable() and key.isascii())
         ):
             message = _(

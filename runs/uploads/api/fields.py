@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.shared.api import upload_limits as limits
+from runs.shared.api import upload_limits
 from runs.shared.errors import Fault, Refused
 
 SLUG = re.compile(r"[-a-zA-Z0-9_]+")
@@ -27,7 +27,7 @@ class Faults(list[Fault]):
     def add(self, pointer: str, code: str, message: str) -> None:
         """Note a fault. Raises Refused when there are too many to be read by anybody."""
         self.append(Fault(pointer, code, message))
-        if len(self) >= limits.MOST_FAULTS:
+        if len(self) >= upload_limits.MOST_FAULTS:
             self.refuse_if_any()
 
     def refuse_if_any(self) -> None:
@@ -109,7 +109,7 @@ class FieldReader:
         if kind is not float and kind is not int:
             self.fault(name, "not_a_number", _("Not a number."))
             return None
-        if -limits.LARGEST <= value <= limits.LARGEST:
+        if -upload_limits.LARGEST <= value <= upload_limits.LARGEST:
             return float(value)
         self.fault(name, "out_of_range", _("Not a finite number below 1e24."))
         return None
@@ -155,11 +155,11 @@ class FieldReader:
             self.fault(name, "not_a_time", message)
         elif moment.tzinfo is None:
             self.fault(name, "no_time_zone", _("The time zone is missing, such as Z."))
-        elif moment.year < limits.OLDEST:
+        elif moment.year < upload_limits.OLDEST:
             self.fault(
                 name, "too_old", _("The date is before PostgreSQL existed (1996).")
             )
-        elif moment.year > 9000 or moment > timezone.now() + limits.MOST_AHEAD:
+        elif moment.year > 9000 or moment > timezone.now() + upload_limits.MOST_AHEAD:
             self.fault(
                 name, "in_the_future", _("More than a day ahead of this server.")
             )

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from runs.execution.reporter import ArtifactData
 from runs.models import Metric
-from runs.shared.api import upload_limits as limits
+from runs.shared.api import upload_limits
 from runs.tools.adapter import SeriesData
 from runs.uploads.api.fields import Faults, FieldReader, Object, reader
 from runs.uploads.services import GivenMeasurement, plausible_figures
@@ -22,7 +22,7 @@ DIRECTIONS: tuple[str, ...] = tuple(Metric.Direction.values)
 
 def measurements(run: FieldReader) -> tuple[GivenMeasurement, ...]:
     """The numbers, each metric once."""
-    entries = run.items("measurements", most=limits.MOST_MEASUREMENTS)
+    entries = run.items("measurements", most=upload_limits.MOST_MEASUREMENTS)
     measurements_read = tuple(
         [
             measurement
@@ -61,7 +61,7 @@ def samples(body: Object) -> tuple[ArtifactData, ...]:
 
 def series(run: FieldReader) -> tuple[SeriesData, ...]:
     """The values over time, each name once."""
-    entries = run.items("series", most=limits.MOST_SERIES)
+    entries = run.items("series", most=upload_limits.MOST_SERIES)
     series_read = tuple(
         data
         for index, entry in enumerate(entries)
@@ -88,7 +88,7 @@ def _plain(entry: Any) -> GivenMeasurement | None:
     )
     metric, unit, direction = names
     are_texts = type(metric) is str and type(unit) in TEXT and type(direction) in TEXT
-    if not are_texts or not -limits.LARGEST <= value <= limits.LARGEST:
+    if not are_texts or not -upload_limits.LARGEST <= value <= upload_limits.LARGEST:
         return None
     meant = _known_unit(metric, unit, direction)
     if meant is None or plausible_figures.fault_of(metric, meant, value, value):
@@ -155,7 +155,7 @@ def _values(reader_of_entry: FieldReader) -> list[float]:
             "value", "either_or", _("Give a value or samples, not both.")
         )
         return []
-    samples_given = reader_of_entry.items("samples", most=limits.MOST_SAMPLES)
+    samples_given = reader_of_entry.items("samples", most=upload_limits.MOST_SAMPLES)
     if body["samples"] == []:
         reader_of_entry.fault("samples", "required", _("Give at least one sample."))
     values = [
@@ -178,17 +178,19 @@ def _series(reader_of_entry: FieldReader | None) -> SeriesData | None:
     )
     if start is not None and start < 0:
         reader_of_entry.fault("start", "negative_time", _("A time cannot be negative."))
-    elif start is not None and start > limits.LONGEST_INTERVAL:
+    elif start is not None and start > upload_limits.LONGEST_INTERVAL:
         reader_of_entry.fault(
             "start", "out_of_range", _("More than a year after the beginning.")
         )
     if (
         interval is not None
-        and not limits.SHORTEST_INTERVAL <= interval <= limits.LONGEST_INTERVAL
+        and not upload_limits.SHORTEST_INTERVAL
+        <= interval
+        <= upload_limits.LONGEST_INTERVAL
     ):
         message = _("The interval must be from 0.000001 s to a year.")
         reader_of_entry.fault("interval", "out_of_range", message)
-    values = reader_of_entry.items("values", most=limits.MOST_POINTS)
+    values = reader_of_entry.items("values", most=upload_limits.MOST_POINTS)
     if reader_of_entry.body.get("values") in (None, []):
         reader_of_entry.missing("values")
     elif values and all(value is None for value in values):
@@ -209,7 +211,7 @@ def _points(reader_of_entry: FieldReader, values: list[Any]) -> list[float | Non
             points.append(None)
         elif (
             kind is float or kind is int
-        ) and -limits.LARGEST_REAL < value < limits.LARGEST_REAL:
+        ) and -upload_limits.LARGEST_REAL < value < upload_limits.LARGEST_REAL:
             points.append(float(value))
         else:
             message = _("Not a number of four bytes, and not null.")

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from runs.execution.reporter import ArtifactData, Note
 from runs.shared import reading
-from runs.shared.api import upload_limits as limits
+from runs.shared.api import upload_limits
 from runs.shared.errors import Fault
 from runs.tools.adapter import Reading
 from runs.uploads.api.fields import FieldReader
@@ -44,7 +44,7 @@ def files(run: FieldReader) -> Files:
         elif run.is_storable(name, pointer, most=100) and _is_name(run, name, pointer):
             files_by_name[name] = content
     _check_exit_status(run, files_by_name)
-    if not files_by_name or len(files_by_name) > limits.MOST_FILES:
+    if not files_by_name or len(files_by_name) > upload_limits.MOST_FILES:
         run.fault("raw", "required", _("Give the output of the tool, up to 200 files."))
     return files_by_name
 

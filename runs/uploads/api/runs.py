@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from runs.cells.selectors import versions
 from runs.servers.selectors import servers
 from runs.shared import reading
-from runs.shared.api import upload_limits as limits
+from runs.shared.api import upload_limits
 from runs.uploads.api import circumstances, measured_values, raw
 from runs.uploads.api.fields import Faults, FieldReader, Object, reader
 from runs.uploads.api.raw import Files
@@ -58,7 +58,9 @@ def batch(
     if body.get("runs") in (None, []):
         batch_reader.missing("runs")
     given_runs, same_parts = [], _Alike()
-    for index, entry in enumerate(batch_reader.items("runs", most=limits.MOST_RUNS)):
+    for index, entry in enumerate(
+        batch_reader.items("runs", most=upload_limits.MOST_RUNS)
+    ):
         run_reader = reader(entry, f"/runs/{index}", faults)
         if run_reader is not None and (
             given_run := run(run_reader, outputs, alike=same_parts)
@@ -154,7 +156,7 @@ def _described(run_reader: FieldReader, same_parts: _Alike) -> dict[str, Any]:
         "labels": run_reader.strings("labels", most=50, most_characters=500)
         | ({"job": job} if job else {}),
         "external_id": run_reader.text("external_id", most=200),
-        "round": run_reader.whole("round", least=0, most=limits.MOST_ROUND),
+        "round": run_reader.whole("round", least=0, most=upload_limits.MOST_ROUND),
     }
 
 
@@ -229,14 +231,14 @@ def _check_key(run_reader: FieldReader, fields: Mapping[str, Any]) -> None:
     length = len(json.dumps(dict(fields["levels"]))) + (
         len(revision.sha) + 1 if revision else 0
     )
-    if length > limits.LONGEST_LEVELS:
+    if length > upload_limits.LONGEST_LEVELS:
         message = _(
             "The levels are too long: %(length)d characters with the revision, of %(most)d."
         )
         run_reader.fault(
             "levels",
             "too_long",
-            message % {"length": length, "most": limits.LONGEST_LEVELS},
+            message % {"length": length, "most": upload_limits.LONGEST_LEVELS},
         )
 
 

@@ -8,7 +8,7 @@ from runs.analysis.why import functions, waits
 from runs.analysis.why.functions import MOST_FUNCTIONS, Compared
 from runs.analysis.why.parts import Difference
 from runs.analysis.why.waits import Slept
-from runs.execution.evidence import instructions as counting
+from runs.execution.evidence import instructions
 from runs.execution.evidence.profiling import FOLDED, SWITCHES
 from runs.models import Artifact, Cell, Measurement, Run
 from runs.tools import known_metrics
@@ -46,8 +46,8 @@ def recorded(
 
     profiled = newest(FOLDED)
     return Recorded(
-        instructions=_instructions(newest(counting.FILE), 0),
-        reading=_instructions(newest(counting.FILE), 1),
+        instructions=_instructions(newest(instructions.FILE), 0),
+        reading=_instructions(newest(instructions.FILE), 1),
         waits=_waits(newest(WAITS), cells, difference),
         calls=_calls(newest(CALLS)),
         stacks=_stacks(newest(STACKS)),
@@ -66,7 +66,7 @@ def recorded(
 def _kept(
     a: Collection[int], b: Collection[int]
 ) -> dict[str, tuple[list[Artifact], ...]]:
-    names = (counting.FILE, WAITS, CALLS, STACKS, FOLDED, SWITCHES)
+    names = (instructions.FILE, WAITS, CALLS, STACKS, FOLDED, SWITCHES)
     files_by_name: dict[str, tuple[list[Artifact], ...]] = defaultdict(lambda: ([], []))
     artifacts = Artifact.objects.filter(
         run__cell__in=[*a, *b], name__in=names

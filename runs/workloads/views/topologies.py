@@ -7,20 +7,20 @@ from runs.access import addresses
 from runs.campaigns.selectors import answers
 from runs.shared import pages
 from runs.workloads.filters import TopologyFilters
-from runs.workloads.selectors import topologies as selectors
+from runs.workloads.selectors import topologies
 
 
 @addresses.page("topology-list")
 def topology_list(request: HttpRequest) -> HttpResponse:
     """All topologies, or those of one kind."""
     filters = TopologyFilters(
-        request.GET, selectors.listed(to=request.user), request=request
+        request.GET, topologies.listed(to=request.user), request=request
     )
     page = pages.page(filters.qs, request.GET, by="name")
     context = {
         "filters": filters,
         "page": page,
-        "rows": selectors.rows(page.rows, to=request.user),
+        "rows": topologies.rows(page.rows, to=request.user),
     }
     return render(request, "workloads/topologies/list.html", context)
 
@@ -28,13 +28,13 @@ def topology_list(request: HttpRequest) -> HttpResponse:
 @addresses.page("topology-detail")
 def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One topology: its nodes, and the newest campaigns with it."""
-    topology = get_object_or_404(selectors.listed(to=request.user), slug=slug)
-    (row,) = selectors.rows([topology], to=request.user)
+    topology = get_object_or_404(topologies.listed(to=request.user), slug=slug)
+    (row,) = topologies.rows([topology], to=request.user)
     context = {
         "row": row,
         "topology": topology,
         "campaigns": answers.answered_rows(
-            selectors.used_by(topology, to=request.user, limit=pages.MOST_CAMPAIGNS)
+            topologies.used_by(topology, to=request.user, limit=pages.MOST_CAMPAIGNS)
         ),
     }
     return render(request, "workloads/topologies/detail.html", context)

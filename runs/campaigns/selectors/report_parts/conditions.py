@@ -5,8 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import versions
+from runs.cells.selectors import factor_names, versions
 from runs.configurations.selectors import configurations
 from runs.models import Campaign, Run
 from runs.reports.report import Block, Facts, Table
@@ -87,7 +86,7 @@ def settings_table(name: str, settings: Mapping[str, Any]) -> Table:
 
 def kept(campaign: Campaign) -> Facts:
     """Factors with their levels, parameters, repeats and the order of the runs."""
-    words = designs.words(campaign)
+    words = factor_names.words(campaign)
     titles = {"version": _("Version"), **words.titles}
     rows = [
         (
@@ -96,7 +95,10 @@ def kept(campaign: Campaign) -> Facts:
         )
         for name, levels in campaign.factors.items()
     ]
-    rows += [*designs.parameter_texts(campaign), *workloads.treatment_rows(campaign)]
+    rows += [
+        *factor_names.parameter_texts(campaign),
+        *workloads.treatment_rows(campaign),
+    ]
     repeats = campaign.known_repeats
     rows.append((_("Repeats"), _("not printed") if repeats is None else str(repeats)))
     if campaign.topology:

@@ -12,8 +12,7 @@ from runs.analysis.inference.cells import CellValue
 from runs.analysis.summary import Summary
 from runs.campaigns.selectors import campaigns, grids
 from runs.campaigns.selectors.grids import Grid, GridCell, Measured
-from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import metrics
+from runs.cells.selectors import factor_names, metrics
 from runs.cells.selectors.metrics import metric_label, metric_title
 from runs.charts.bars import bars, draw_single_points
 from runs.charts.figure import Figure
@@ -67,7 +66,7 @@ def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
     rows = ratios.ratios(campaign, metric.name, subject=subject) if metric else []
     if not metric or not rows:
         return []
-    words = designs.words(campaign).omit_common(row.levels for row in rows)
+    words = factor_names.words(campaign).omit_common(row.levels for row in rows)
     blocks: list[Block] = [
         Paragraph(sentence)
         for sentence in summary.summarise_table(rows, words).values()
@@ -103,9 +102,9 @@ def forest_of(branches: Sequence[Branch]) -> Figure:
 
 
 def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
-    title = designs.factor_title(campaign, grid.factor)
+    title = factor_names.factor_title(campaign, grid.factor)
     column_titles = (
-        designs.choice_title(grid.factor or "", str(column)) or column
+        factor_names.choice_title(grid.factor or "", str(column)) or column
         for column in grid.columns
     )
     heads = tuple(f"{title} {column_title}".strip() for column_title in column_titles)
@@ -155,8 +154,8 @@ def _figure(
     values: Mapping[int, CellValue],
 ) -> Figure | None:
     """Lines if the levels are numbers, bars if they are names."""
-    x_title = designs.factor_title(campaign, grid.factor)
-    rows = grids.rows(among.cells, designs.words(campaign))[:MOST_LINES]
+    x_title = factor_names.factor_title(campaign, grid.factor)
+    rows = grids.rows(among.cells, factor_names.words(campaign))[:MOST_LINES]
     lines = campaigns.lines_of(rows, grid.factor, among.summaries, values)
     is_amount = not metric.is_ratio
     words = cell_words(values)
@@ -187,7 +186,7 @@ def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Poin
 
 
 def _ratio_table(
-    metric: Metric, rows: Sequence[RatioRow], words: designs.Words
+    metric: Metric, rows: Sequence[RatioRow], words: factor_names.Words
 ) -> Table:
     heads = (
         _("Compared"),
@@ -236,6 +235,6 @@ def _caption(metric: Metric, figure: Figure) -> str:
     }
 
 
-def _named(row: RatioRow, words: designs.Words) -> str:
+def _named(row: RatioRow, words: factor_names.Words) -> str:
     level = words.level(row.subject, row.head_label)
     return f"PostgreSQL {level}" if row.subject == "version" else str(level)

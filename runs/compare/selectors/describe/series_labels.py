@@ -8,8 +8,7 @@ from typing import Any, Protocol
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.cells.selectors import factor_names as designs
-from runs.cells.selectors import versions
+from runs.cells.selectors import factor_names, versions
 from runs.cells.selectors.level_names import Factors, factors
 from runs.cells.selectors.series_cells import CONFIGURATION, level_text
 from runs.compare.selectors.load.series import Loaded, Series
@@ -213,13 +212,13 @@ def wording(slugs: Collection[str]) -> Factors:
         for column in table_columns
     ]
     factor_words = factors(columns)
-    ours = {name: _(title) for name, title in designs.scenario_titles().items()}
+    ours = {name: _(title) for name, title in factor_names.scenario_titles().items()}
     return replace(
         factor_words,
-        titles={**designs.own_titles(), **ours, **factor_words.titles},
+        titles={**factor_names.own_titles(), **ours, **factor_words.titles},
         levels={
-            **designs.choice_titles(),
-            **designs.names_of_levels(slugs),
+            **factor_names.choice_titles(),
+            **factor_names.names_of_levels(slugs),
             **factor_words.levels,
         },
     )

@@ -12,7 +12,7 @@ from runs.access.selectors.projects import Reader
 from runs.analysis.summary import Summary
 from runs.cells.selectors import metrics, provenance, series_cells, versions
 from runs.cells.selectors.series_cells import SeriesKey, level_text
-from runs.compare.selectors.address import state as compare_state
+from runs.compare.selectors.address import state
 from runs.compare.selectors.load import comparability, stored_cells
 from runs.compare.selectors.load.comparability import Comparability
 from runs.compare.selectors.load.stored_cells import CellRuns
@@ -277,7 +277,7 @@ def _provenance(
 
 
 def _axis(axis_asked: str, factors: Mapping[str, int], faults: list[str]) -> str | None:
-    if axis_asked == compare_state.NO_AXIS:
+    if axis_asked == state.NO_AXIS:
         return None
     if axis_asked and axis_asked not in factors:
         faults.append(
@@ -299,9 +299,9 @@ def _series(
             faults.append(_("No finished run belongs to %(key)s.") % {"key": key})
         for full, group in _groups(key, of_key, axis):
             series_of.setdefault(full, _one(full, campaign, group, axis))
-    if len(series_of) > compare_state.MOST_SERIES:
-        faults.append(compare_state.too_many(len(series_of)))
-    return tuple(series_of.values())[: compare_state.MOST_SERIES]
+    if len(series_of) > state.MOST_SERIES:
+        faults.append(state.too_many(len(series_of)))
+    return tuple(series_of.values())[: state.MOST_SERIES]
 
 
 def _one(
