@@ -90,6 +90,40 @@ def complaints(tree: ast.AST, *, has_records: bool = True) -> Iterator[tuple[int
                 )
 
 
+def _bound_names(tree: ast.AST) -> Iterator[str]:
+    """What a file binds or names, wherever."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Name(id=name)
+                | ast.arg(arg=name)
+                | ast.alias(name=name, asname=None)
+            ):
+                yield name
+            case ast.alias(asname=str(name)):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+
+
+def renamed_modules(tree: ast.AST, root: Path) -> Iterator[tuple[int, str]]:
+    """Line and complaint of each module of ours that is called otherwise for no reason."""
+    names = set(_bound_names(tree))
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or node.module is None:
+            continue
+        folder = root / node.module.replace(".", "/")
+        for alias in node.names:
+            is_module = (folder / f"{alias.name}.py").exists() or (
+                folder / alias.name / "__init__.py"
+            ).exists()
+            if alias.asname and is_module and alias.name not in names:
+                yield (
+                    node.lineno,
+                    f"{alias.name} is renamed to {alias.asname}: import it by its own name",
+                )
+
+
 def main(paths: list[str]) -> int:
     """Print each complaint; 1 if there is any."""
     root = Path(__file__).resolve().parents[1]
@@ -105,7 +139,10 @@ def main(paths: list[str]) -> int:
             "tests",
             "benchmarks",
         }
-        for line, complaint in complaints(tree, has_records=not is_test):
+        found = list(complaints(tree, has_records=not is_test))
+        if not is_test:
+            found += renamed_modules(tree, root)
+        for line, complaint in found:
             print(f"{path}:{line}: {complaint}", file=sys.stderr)
             failed += 1
     return 1 if failed else 0

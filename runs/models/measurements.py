@@ -70,7 +70,7 @@ class Statistic(models.TextChoices):
     MEAN = "mean", _("mean")
 
 
-def _by_id(name: str) -> BrinIndex:
+def _index_of_ids(name: str) -> BrinIndex:
     """A summary of each 32 pages, in place of a key of all rows: ids grow as rows are added."""
     return BrinIndex(fields=["id"], name=name, autosummarize=True, pages_per_range=32)
 
@@ -104,7 +104,7 @@ class Measurement(models.Model):
         ]
         indexes = [
             models.Index(fields=["metric", "-run"], name="measurement_by_metric"),
-            _by_id("measurement_by_id"),
+            _index_of_ids("measurement_by_id"),
         ]
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ class Series(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run", "name"], name="series_once")
         ]
-        indexes = [_by_id("series_by_id")]
+        indexes = [_index_of_ids("series_by_id")]
 
     def __str__(self) -> str:
         return f"{self.name} of {self.run_id}"

@@ -22,7 +22,7 @@ async def prewarm_all(bench: Bench, *, at: str = MAIN) -> None:
     """Read every table and index of the schema public of a cluster; the notes say how."""
     suffix = "" if at == MAIN else f"-{at}"
     if EXTENSION in bench.extensions[at]:
-        await bench.sql(f"prewarm{suffix}", _by_extension(bench), at=at)
+        await bench.sql(f"prewarm{suffix}", _prewarm_sql(bench), at=at)
         bench.note("prewarm_extension", _("Warmed up by pg_prewarm."), level="info")
         return
     tables = (await bench.sql(f"look-for-tables{suffix}", TABLES, at=at)).split()
@@ -35,7 +35,7 @@ async def prewarm_all(bench: Bench, *, at: str = MAIN) -> None:
     )
 
 
-def _by_extension(bench: Bench) -> str:
+def _prewarm_sql(bench: Bench) -> str:
     """9.5 introduced regnamespace."""
     if bench.plan.version_num >= 90500:
         return BY_EXTENSION

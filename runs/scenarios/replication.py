@@ -228,7 +228,7 @@ def measures(levels: Values, parameters: Parameters) -> bool:
     return number == wanted_number if wanted_number else number <= MOST_STANDBYS
 
 
-def _from_9_6(number: int) -> Requirement:
+def _require_9_6(number: int) -> Requirement:
     reason = _("more than one synchronous standby came with PostgreSQL 9.6.")
     return Requirement(90600, reason, factor="sync_standbys", level=number)
 
@@ -316,8 +316,8 @@ SCENARIO = Scenario(
             factor="synchronous_by",
             level="majority",
         ),
-        _from_9_6(2),
-        _from_9_6(3),
+        _require_9_6(2),
+        _require_9_6(3),
     ),
     places={
         # None, one and three: the steep step is the first one, and all lose a little by each.

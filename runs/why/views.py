@@ -87,7 +87,7 @@ def tables(explanation: Explanation) -> Iterator[dict[str, Any]]:
                     for side in explanation.labels
                 ),
             ),
-            [(call.name, list(_of_call(call))) for call in recorded.calls],
+            [(call.name, list(_format_call(call))) for call in recorded.calls],
             _(
                 "Counted by strace in all processes of the server, which slows them down."
             ),
@@ -130,7 +130,7 @@ def _instructions(counted: Instructions) -> Iterator[Row]:
         yield function_name, (str(a), str(b), f"{b - a:+,d}")
 
 
-def _of_call(call: Call) -> Iterator[str]:
+def _format_call(call: Call) -> Iterator[str]:
     for index, format_value in enumerate((percent, "{:.3g}".format, percent)):
         yield from (format_value(side[index]) for side in (call.a, call.b))
 
@@ -158,12 +158,12 @@ def _functions(explanation: Explanation, compared: Compared) -> dict[str, Any]:
             )
             for function in compared.functions
         ],
-        " ".join(_of_samples(compared)),
+        " ".join(_say_samples(compared)),
         address,
     )
 
 
-def _of_samples(compared: Compared) -> Iterator[str]:
+def _say_samples(compared: Compared) -> Iterator[str]:
     a, b = compared.samples
     yield _("%(a)d and %(b)d samples by perf.") % {"a": a, "b": b}
     if not compared.functions:

@@ -427,10 +427,10 @@ class VersionAnswer:
     @property
     def details(self) -> tuple[str, ...]:
         """What else is to say: other machines and publications, and the steps in between."""
-        return (*(evidence.told for evidence in self.others), *self.beside)
+        return (*(evidence.told for evidence in self.others), *self.partial_answers)
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def partial_answers(self) -> tuple[str, ...]:
         """Where nobody measured the whole: what was measured over several steps, and why it is not
         multiplied.
         """

@@ -116,10 +116,10 @@ def _version_questions() -> Iterator[str]:
     ]
     for base, head in dict.fromkeys([*pairwise(MAJORS), *newest]):
         for theme in (READ, UPDATE):
-            yield _of_versions({"theme": theme, "from": base, "to": head})
+            yield _version_address({"theme": theme, "from": base, "to": head})
 
 
-def _of_versions(question: dict[str, str]) -> str:
+def _version_address(question: dict[str, str]) -> str:
     version_question = {
         name: question[name] for name in OF_VERSIONS if question.get(name)
     }
@@ -196,7 +196,7 @@ def _known(site: _Site, address: str) -> str | None:
     parts = urlsplit(address)
     if parts.path == "/versions/":
         question = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        return _of_versions(question) if set(question) <= set(OF_VERSIONS) else None
+        return _version_address(question) if set(question) <= set(OF_VERSIONS) else None
     if parts.query:
         return None
     campaign = CAMPAIGN.fullmatch(parts.path)

@@ -131,7 +131,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[dict[str, str]]:
     yield pairs(block, ":")
 
 
-def _of_block(cpu: dict[str, str]) -> tuple[int | None, int | None]:
+def _count_sockets_and_cores(cpu: dict[str, str]) -> tuple[int | None, int | None]:
     sockets = number_in(cpu.get("Socket(s)")) or number_in(cpu.get("CPU socket(s)"))
     if sockets is None and (per_book := number_in(cpu.get("Socket(s) per book"))):
         books = (
@@ -149,12 +149,12 @@ def _of_block(cpu: dict[str, str]) -> tuple[int | None, int | None]:
 
 
 def _sockets(lines: Sequence[str]) -> int | None:
-    blocks = [_of_block(block)[0] for block in _blocks(lines)]
+    blocks = [_count_sockets_and_cores(block)[0] for block in _blocks(lines)]
     return blocks[0] if len(blocks) == 1 else None
 
 
 def _cores(lines: Sequence[str]) -> int | None:
-    blocks = [_of_block(block)[1] for block in _blocks(lines)]
+    blocks = [_count_sockets_and_cores(block)[1] for block in _blocks(lines)]
     known_counts = [block_cores for block_cores in blocks if block_cores is not None]
     return sum(known_counts) if len(known_counts) == len(blocks) else None
 

@@ -287,9 +287,9 @@ def _read(
     newline = reply.stdout.find(b"\n", max(begin, 0))
     head = reply.stdout[begin + len(_MARKER) : newline].decode(errors="replace").strip()
     match = _HEAD.fullmatch(head) if 0 <= begin < newline else None
-    out = _until(end, reply.stdout, newline + 1)
+    out = _cut_output(end, reply.stdout, newline + 1)
     begin_of_err = reply.stderr.find(_MARKER_OF_ERRORS)
-    err = _until(end, reply.stderr, begin_of_err + len(_MARKER_OF_ERRORS))
+    err = _cut_output(end, reply.stderr, begin_of_err + len(_MARKER_OF_ERRORS))
     if match is None or out is None or begin_of_err < 0 or err is None:
         raise shell_fault(reply.stdout + reply.stderr)
     exit_status, started, finished, cpu = match.groups()
@@ -306,7 +306,7 @@ def _read(
     )
 
 
-def _until(end: str, printed: bytes, begin: int) -> bytes | None:
+def _cut_output(end: str, printed: bytes, begin: int) -> bytes | None:
     close = printed.rfind(f"benchlab-end {end}\n".encode())
     return printed[begin:close] if begin <= close else None
 

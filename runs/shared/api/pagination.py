@@ -37,7 +37,7 @@ class KeysetPagination(BasePagination):
         size = self._number(self.size_param, self.maximum) or self.page_size
         cursor = self._number(self.cursor_param, BigIntegerField.MAX_BIGINT)
         if cursor is not None:
-            queryset = self.after(queryset, cursor)
+            queryset = self.filter_after(queryset, cursor)
         # One row more than requested shows whether there is another page.
         ordered = queryset.order_by(*self.ordering)
         # The door leaves out what its reader may not see.
@@ -46,7 +46,7 @@ class KeysetPagination(BasePagination):
         self.last: Model | None = page[-1] if len(rows) > len(page) else None
         return page
 
-    def after(self, queryset: Any, cursor: int) -> Any:
+    def filter_after(self, queryset: Any, cursor: int) -> Any:
         """The rows that follow the one of this id."""
         return queryset.filter(pk__lt=cursor)
 
@@ -108,7 +108,7 @@ class PagesByRun(KeysetPagination):
 
     ordering = ("-run_id", "-pk")
 
-    def after(self, queryset: Any, cursor: int) -> Any:
+    def filter_after(self, queryset: Any, cursor: int) -> Any:
         """The rows that follow the one of this id, or its next where it has vanished."""
         rows = queryset.model.objects.filter(pk__lte=cursor).order_by("-pk")
         run = rows.values_list("run_id", flat=True).first()

@@ -181,7 +181,7 @@ def _machine(
 ) -> Known:
     """All of them but the workload: the machine, its system, the build and the settings."""
 
-    def of(kind: str, keys: Iterable[int]) -> list[dict[str, Any]]:
+    def rows_of(kind: str, keys: Iterable[int]) -> list[dict[str, Any]]:
         return [rows[kind, key] for key in keys if (kind, key) in rows]
 
     # As it was during the run: a governor set by the campaign was read before it was set.
@@ -189,14 +189,14 @@ def _machine(
     treated = {"governor": governor} if governor else {}
     return known(
         {
-            "hardware": of("hardware", runs.hardware),
+            "hardware": rows_of("hardware", runs.hardware),
             "environment": [
                 environment_row | treated
-                for environment_row in of("environment", runs.environment)
+                for environment_row in rows_of("environment", runs.environment)
             ],
-            "build": of("build", [cell["build"] or 0]),
+            "build": rows_of("build", [cell["build"] or 0]),
         },
-        settings=of("settings", runs.settings),
+        settings=rows_of("settings", runs.settings),
         version=cell["version"],
     )
 
