@@ -113,7 +113,18 @@ class _Reader:
         self.tokens = [token for token in statement.tokens if token.kind != "space"]
         self._words = [token.lowered for token in self.tokens]
         self._place = place
-        self._tables = dict(self._named_tables())
+        queries = {
+            word
+            for word, as_, begin in zip(
+                self._words, self._words[1:], self._words[2:], strict=False
+            )
+            if as_ == "as" and begin in {"(", "materialized", "not"}
+        }
+        self._tables = {
+            alias: table
+            for alias, table in self._named_tables()
+            if table not in queries
+        }
 
     def parameter(self, index: int) -> Parameter | None:
         """The parameter at an index, if something is known of it."""
@@ -198,11 +209,9 @@ class _Reader:
         if column is None:
             return None
         qualifier, name = column
-        if qualifier:
-            named = [name for alias, name in self._tables.items() if alias == qualifier]
-        else:
-            named = list(self._tables.values())
-        tables = tuple(dict.fromkeys(named))
+        # One that is no table is that of a subquery, whose columns are those of tables.
+        named = [self._tables[qualifier]] if qualifier in self._tables else []
+        tables = tuple(dict.fromkeys(named or self._tables.values()))
         if not tables:
             return None
         return Parameter(self._place, number, tables, name, other, is_upper)

@@ -443,8 +443,7 @@ class _Collected:
             statement = _numbered(statement)
             drawn = drawing.parameters(statement) or ()
         if reason and not drawn:
-            line = execution.line or statement.line
-            self._leave_out_statement(statement, line, reason, times)
+            self._leave_out_statement(statement, execution.line, reason, times)
             return None
         text = (
             statement.text if drawn else with_values(statement, execution.values or {})

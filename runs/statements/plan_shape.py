@@ -1,6 +1,7 @@
 """What of a plan is compared between versions: its nodes, estimates, workers, JIT and time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal, Self
@@ -81,6 +82,7 @@ class PlanDifference:
 
     only_base: tuple[str, ...] = ()
     only_head: tuple[str, ...] = ()
+    is_reordered: bool = False
     becomes_parallel: bool = False
     becomes_serial: bool = False
     gains_jit: bool = False
@@ -101,6 +103,7 @@ def difference(base: Sequence[PlanShape], head: Sequence[PlanShape]) -> PlanDiff
     return PlanDifference(
         only_base=tuple(title for part in parts for title in part.only_base),
         only_head=tuple(title for part in parts for title in part.only_head),
+        is_reordered=any(part.is_reordered for part in parts),
         becomes_parallel=any(part.becomes_parallel for part in parts),
         becomes_serial=any(part.becomes_serial for part in parts),
         gains_jit=any(part.gains_jit for part in parts),
@@ -125,9 +128,12 @@ def _compare_plans(base: PlanShape, head: PlanShape) -> PlanDifference:
         else:
             only_base += [node.title for node in olds[begin:end]]
             only_head += [node.title for node in news[other_begin:other_end]]
+    # Nodes of both plans that stand elsewhere in them.
+    moved = Counter(only_base) & Counter(only_head)
     return PlanDifference(
-        only_base=tuple(only_base),
-        only_head=tuple(only_head),
+        only_base=_without(only_base, moved),
+        only_head=_without(only_head, moved),
+        is_reordered=bool(moved),
         becomes_parallel=head.is_parallel and not base.is_parallel,
         becomes_serial=base.is_parallel and not head.is_parallel,
         gains_jit=head.jit_ms > 0 and not base.jit_ms,
@@ -136,6 +142,18 @@ def _compare_plans(base: PlanShape, head: PlanShape) -> PlanDifference:
         loses_spill=base.is_spilled and not head.is_spilled,
         estimates=tuple(estimates),
     )
+
+
+def _without(titles: Iterable[str], moved: Counter[str]) -> tuple[str, ...]:
+    """The titles but for so many of each."""
+    left = Counter(moved)
+    rest = []
+    for title in titles:
+        if left[title]:
+            left[title] -= 1
+        else:
+            rest.append(title)
+    return tuple(rest)
 
 
 def _keys(nodes: Sequence[ShapeNode]) -> list[tuple[str, str, str]]:

@@ -60,7 +60,6 @@ _CODES = {
     "42725": gettext_lazy("has parameters whose types the log does not say"),
     "23505": gettext_lazy("inserts a row that is there already"),
     "53400": gettext_lazy("needs more temporary space than it may"),
-    NO_VALUE: gettext_lazy("has a parameter for which the data give no value"),
 }
 
 
@@ -177,6 +176,8 @@ def _plan_sentences(plan: PlanDifference) -> Iterator[str]:
 
 
 def _node_sentences(plan: PlanDifference) -> Iterator[str]:
+    if plan.is_reordered:
+        yield _("Parts of it stand in another order.")
     if plan.only_base and not plan.only_head:
         yield _("It does without %(nodes)s.") % {"nodes": _listed(plan.only_base)}
     elif plan.only_head and not plan.only_base:
@@ -381,23 +382,24 @@ class LoadAnswer:
     @property
     def drawn_note(self) -> str:
         """Whose values were drawn, and from what; empty where the load had all."""
-        units = [row.unit for row in self.rows if row.unit.drawn]
+        drawn = [row.unit for row in self.rows if row.unit.drawn]
+        units = [unit for unit in drawn if unit.drawn_from]
         columns = sorted({column for unit in units for column in unit.drawn_from})
-        if not units:
-            return ""
-        return ngettext(
-            "Values of %(number)d statement were not in the load: they are drawn from the data, "
-            "as often as rows have them and the same for all versions (%(columns)s). A LIMIT "
-            "without a value is %(limit)s.",
-            "Values of %(number)d statements were not in the load: they are drawn from the data, "
-            "as often as rows have them and the same for all versions (%(columns)s). A LIMIT "
-            "without a value is %(limit)s.",
-            len(units),
-        ) % {
-            "number": len(units),
-            "columns": _listed(columns),
-            "limit": drawing.LIMIT,
-        }
+        sentences = []
+        if units:
+            text = ngettext(
+                "Values of %(number)d statement were not in the load: they are drawn from the "
+                "data, as often as rows have them and the same for all versions (%(columns)s).",
+                "Values of %(number)d statements were not in the load: they are drawn from the "
+                "data, as often as rows have them and the same for all versions (%(columns)s).",
+                len(units),
+            )
+            values = {"number": len(units), "columns": _listed(columns)}
+            sentences.append(text % values)
+        if any(parameter.value for unit in drawn for parameter in unit.drawn):
+            text = _("A LIMIT without a value is %(limit)s.")
+            sentences.append(text % {"limit": drawing.LIMIT})
+        return " ".join(sentences)
 
     @property
     def caution(self) -> str:
@@ -711,6 +713,8 @@ def _why_not(pairs: _Pairs, number: int) -> str:
 
 
 def _say_failure(code: str) -> str:
+    if code == NO_VALUE:
+        return _("It has a parameter for which the data give no value.")
     if code in _CODES:
         return _("It %(why)s (%(code)s).") % {"why": _CODES[code], "code": code}
     return _("It failed with SQLSTATE %(code)s.") % {"code": code}

@@ -231,7 +231,11 @@ DRAWN = {
     "SELECT 1 FROM t WHERE lower(x) = $1": None,
     "SELECT 1 FROM t WHERE x LIKE $1": None,
     "SELECT 1 FROM t WHERE x = ANY ($1)": None,
-    "SELECT 1 FROM t WHERE other.x = $1": None,
+    "WITH few AS (SELECT a FROM t) SELECT 1 FROM few, u WHERE few.a = $1 AND u.b = $2": (
+        "a",
+        "u.b",
+    ),
+    "SELECT 1 FROM (SELECT x FROM t) AS other WHERE other.x = $1": ("t.x",),
     "SELECT 1 WHERE x = $1": None,
 }
 

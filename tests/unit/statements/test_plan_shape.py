@@ -46,3 +46,15 @@ def test_jit_and_disk_are_named():
     found = difference([base], [head])
     assert (found.gains_jit, found.gains_spill) == (True, True)
     assert difference([head], [base]).loses_jit
+
+
+def test_joins_in_another_order_are_said_and_not_listed_on_both_sides():
+    scans = [node("Seq Scan", "a"), node("Index Scan", "b", "b_pkey")]
+    base = PlanShape((node("Hash Join"), *scans))
+    head = PlanShape((node("Hash Join"), *scans[::-1]))
+    found = difference([base], [head])
+    assert found.is_reordered
+    assert (found.only_base, found.only_head) == ((), ())
+    # What is there more often than before is still named.
+    found = difference([base], [PlanShape((*head.nodes, node("Seq Scan", "a")))])
+    assert found.only_head == ("Seq Scan on a",)
