@@ -278,7 +278,8 @@ def everything(ready_server, known, monkeypatch, settings, client, django_user_m
 # (`campaign-preflight`), and what accepts its own kind of text only (a host key, a date).
 WITHOUT_TEXT = re.compile(
     r"annotation-delete|.*-(cancel|pause|resume|retry|rounds|priority|restore|remove|revoke|ping|role"
-    r"|switch|delete|inspect|preflight|release|confirm|accept|take-back|await|separate|join|measure)"
+    r"|switch|delete|inspect|preflight|release|confirm|accept|take-back|await|separate|join|measure"
+    r"|dump|try)"
     r"|campaign-watch|logout|take-over"
     r"|configuration-check|compare-why|server-replace-host-key|set_language"
 )
