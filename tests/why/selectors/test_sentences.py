@@ -569,6 +569,10 @@ NOTES = [
         tried(TRUTH, SETTING),
         answers=replace(tried(TRUTH, SETTING).answers, lacking={"jit": 1}),
     ),
+    replace(
+        tried(TRUTH, SETTING),
+        answers=Answers(None, None, has_ended=True, unchanged=("jit",)),
+    ),
     tried(TRUTH, SETTING, rounds=6, ended=False),
     _without_time(),
 ]
