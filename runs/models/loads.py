@@ -13,7 +13,7 @@ class LoadQuerySet(models.QuerySet["Load"]):
         """Those whose time is not over."""
         return self.filter(expires_at__gt=timezone.now())
 
-    def over(self) -> "LoadQuerySet":
+    def expired(self) -> "LoadQuerySet":
         """Those that are to be removed."""
         return self.filter(expires_at__lte=timezone.now())
 

@@ -25,7 +25,7 @@ from xml.sax.saxutils import escape, quoteattr
 from runs.analysis.inference import Inference
 from runs.pair.again import NotFigures, measured_pair
 from runs.pair.figures import Figures, FiguresDiffer, Readings, read
-from runs.pair.measuring import BASE, HEAD, CommandFailed, OutOfTime, Rounds, in_turn
+from runs.pair.measuring import BASE, HEAD, CommandFailed, OutOfTime, Rounds, take_turns
 from runs.pair.uploading import Target, Upload, UploadFailed
 from runs.pair.verdict import PairAnswer, answer
 from runs.patterns import re
@@ -182,7 +182,7 @@ def measure(
     rounds = Rounds()
     began = time.monotonic()
     try:
-        for number in in_turn(sides, rounds, budget=limits.budget):
+        for number in take_turns(sides, rounds, budget=limits.budget):
             elapsed = time.monotonic() - began
             _tell(_progress(number, elapsed, limits))
             if number == 1:

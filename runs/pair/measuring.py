@@ -120,7 +120,7 @@ def _peak(largest: int) -> int:
     return largest if sys.platform == "darwin" else largest * KIB
 
 
-def in_turn(
+def take_turns(
     commands: Mapping[str, str],
     rounds: Rounds,
     *,

@@ -143,7 +143,7 @@ class _Reader:
             column = self._column_before(index - 3)
             return self._compared(number, column, other, is_upper=True)
         if before in {"(", ","}:
-            return self._in_list(number, index)
+            return self._read_list(number, index)
         if after in _COMPARES:
             return self._compared(number, self._column_from(index + 2))
         return None
@@ -157,7 +157,7 @@ class _Reader:
             return 0
         return int(self.tokens[index].text[1:])
 
-    def _in_list(self, number: int, index: int) -> Parameter | None:
+    def _read_list(self, number: int, index: int) -> Parameter | None:
         begin = index - 1
         while self._word(begin) == "," and self.tokens[begin - 1].kind in {
             "parameter",

@@ -108,11 +108,11 @@ class _Archive:
     def take(self, content: bytes, *, is_last: bool) -> DumpPart:
         """See `DumpReader.take`."""
         self._reader.take(content, is_last=is_last)
-        dump = _of_archive(self._reader.archive()) if is_last else None
+        dump = _read_archive(self._reader.archive()) if is_last else None
         return DumpPart("", True, dump)
 
 
-def _of_archive(archive: Archive) -> Dump:
+def _read_archive(archive: Archive) -> Dump:
     return Dump(
         format="custom" if archive.format == "custom" else "tar",
         list_text=archive.list_text,

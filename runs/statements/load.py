@@ -20,12 +20,12 @@ from runs.statements.logs import Execution
 from runs.statements.tokens import (
     NotSql,
     Statement,
+    fill_values,
     fingerprint,
     masked,
     one,
     shown,
     statements,
-    with_values,
 )
 from runs.wording import gettext_noop as _
 from runs.wording import wording_of
@@ -446,7 +446,7 @@ class _Collected:
             self._leave_out_statement(statement, execution.line, reason, times)
             return None
         text = (
-            statement.text if drawn else with_values(statement, execution.values or {})
+            statement.text if drawn else fill_values(statement, execution.values or {})
         )
         if self._masks:
             text, number = masked(_single(text))

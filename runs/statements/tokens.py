@@ -348,7 +348,7 @@ def _shorten_lists(words: Sequence[str]) -> list[str]:
     return short
 
 
-def with_values(statement: Statement, values: Mapping[int, str | None]) -> str:
+def fill_values(statement: Statement, values: Mapping[int, str | None]) -> str:
     """A statement with values in place of `$1`, `$2`; KeyError for one that has no value.
 
     A value is a quoted constant without a type, so PostgreSQL infers its type as that of the

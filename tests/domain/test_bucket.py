@@ -272,7 +272,7 @@ def test_a_backup_holds_the_files_of_the_bucket(kept, store, use, settings, tmp_
     settings.BACKUP_PASSPHRASE = "correct horse"
     made = backups.make(folder=tmp_path, passphrase="correct horse")
     bucket.remove(KEY)
-    backup = backups.Reader(made, "correct horse")
+    backup = backups.BackupReader(made, "correct horse")
     backups._restore_artifacts(backup)
     assert not artifacts.missing([DIGEST])
     artifacts.send_waiting()

@@ -22,7 +22,7 @@ from runs.compare.selectors.describe import verdict_words
 from runs.pair import command, verdict
 from runs.pair.command import main
 from runs.pair.figures import Figures, FiguresDiffer, Readings, read
-from runs.pair.measuring import Execution, OutOfTime, Rounds, execute, in_turn
+from runs.pair.measuring import Execution, OutOfTime, Rounds, execute, take_turns
 from runs.uploads.services.uploaded_run import GivenMeasurement
 from tests.history_points import commit, repeats, sha, store
 from tests.release import build_pair
@@ -249,7 +249,7 @@ def test_both_sides_take_turns():
     order = []
     rounds = Rounds()
     commands = {"base": "true", "head": "true"}
-    for number in in_turn(commands, rounds, draw=Random(1)):
+    for number in take_turns(commands, rounds, draw=Random(1)):
         order.append((len(rounds.base), len(rounds.head)))
         if number == 3:
             break

@@ -484,7 +484,7 @@ def answer(
         versions=tuple(versions),
         rounds=len(pairs.rounds),
         rows=tuple(
-            _with_cause(row, base, head, trials)
+            _add_cause(row, base, head, trials)
             for row in _ordered(_rows(units, pairs, judged))
         ),
         whole=whole,
@@ -681,7 +681,7 @@ def _rows(
         )
 
 
-def _with_cause(row: Row, base: str, head: str, trials: Iterable[FoundTrial]) -> Row:
+def _add_cause(row: Row, base: str, head: str, trials: Iterable[FoundTrial]) -> Row:
     if row.word != "slower":
         return row
     own = [

@@ -189,7 +189,7 @@ def remove(*, load: Load) -> None:
 
 def remove_expired() -> int:
     """Remove the loads whose time is over."""
-    loads = list(Load.objects.over().select_related("project"))
+    loads = list(Load.objects.expired().select_related("project"))
     for load in loads:
         remove(load=load)
     return len(loads)

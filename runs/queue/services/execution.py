@@ -350,7 +350,7 @@ def _director(run: Run, claim: Claim, turns: Turns | None = None) -> Director:
         ).disk_bytes,
         taken_over=claim.taken_over,
         turns=turns if plan.slice_s else None,
-        load=load_contents.of_plan(plan),
+        load=load_contents.find_content(plan),
     )
 
 

@@ -16,7 +16,7 @@ from runs.statements.content import LoadContent, ReadPart
 from runs.statements.found import Found
 
 
-def of_plan(plan: RunPlan) -> LoadContent | None:
+def find_content(plan: RunPlan) -> LoadContent | None:
     """The load of a plan of the scenario `statements`.
 
     None if the plan has none, or the load is gone: the run then says so.

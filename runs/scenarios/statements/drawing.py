@@ -16,7 +16,7 @@ from runs.statements.content import LoadContent
 from runs.statements.data_script import executed
 from runs.statements.drawing import DRAWS, Parameter
 from runs.statements.load import Unit
-from runs.statements.tokens import one, with_values
+from runs.statements.tokens import fill_values, one
 
 _TABLE = "benchlab_drawn.value"
 _MAKE = (
@@ -128,7 +128,7 @@ def _literal(text: str) -> str:
     return f"pg_catalog.convert_from(pg_catalog.decode('{encoded}', 'hex'), 'UTF8')"
 
 
-async def with_drawn_values(bench: Bench, load: LoadContent) -> LoadContent:
+async def add_drawn_values(bench: Bench, load: LoadContent) -> LoadContent:
     """The load with the values that were drawn; a unit for which there are none has no sample."""
     if not any(unit.drawn for unit in load.units):
         return load
@@ -159,11 +159,11 @@ def _samples(
         if any(None in drawn.values() for drawn in by_statement.values()):
             continue
         yield tuple(
-            _with_values(text, by_statement[place])
+            _add_values(text, by_statement[place])
             for place, text in enumerate(unit.samples[0])
         )
 
 
-def _with_values(text: str, values: dict[int, str | None]) -> str:
+def _add_values(text: str, values: dict[int, str | None]) -> str:
     statement = one(text)
-    return with_values(statement, values) if statement and values else text
+    return fill_values(statement, values) if statement and values else text

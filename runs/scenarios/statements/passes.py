@@ -279,7 +279,7 @@ async def execute(
             ),
             done=len(calls),
             all=len(planned),
-            why=_without_quotes(result.stderr),
+            why=_last_plain_line(result.stderr),
             megabytes=CLIENT_KILOBYTES // 1000,
         )
     return result, calls
@@ -293,7 +293,7 @@ def _head(limit_s: int) -> list[str]:
     ]
 
 
-def _without_quotes(stderr: str) -> str:
+def _last_plain_line(stderr: str) -> str:
     """The last line of psql, if it quotes nothing of a statement."""
     last_line = stderr.strip().rpartition("\n")[2]
     return last_line[:200] if '"' not in last_line else ""

@@ -57,14 +57,14 @@ class Statements:
 
     async def warm(self, bench: Bench) -> None:
         """Execute each statement once, as the measured passes do."""
-        load = await drawing.with_drawn_values(bench, _load_of(bench))
+        load = await drawing.add_drawn_values(bench, _load_of(bench))
         await send_statements(bench, load)
         tried = trials.read_trial(bench, load)
         await execute_once(bench, [tried.unit] if tried else load.units)
 
     async def measure(self, bench: Bench) -> None:
         """Passes in random order while there is time, then the plans."""
-        load = await drawing.with_drawn_values(bench, _load_of(bench))
+        load = await drawing.add_drawn_values(bench, _load_of(bench))
         if (tried := trials.read_trial(bench, load)) is not None:
             await trials.measure(bench, load, tried)
             return

@@ -465,7 +465,7 @@ def test_the_load_as_a_whole_is_of_several_clients_and_one_sentence(
 
 def test_a_run_leaves_out_what_failed_anywhere_in_the_round_before(load, drawn):
     first, second, third = (
-        load_contents.of_plan(RunPlan.from_json(run.plan))
+        load_contents.find_content(RunPlan.from_json(run.plan))
         for run in drawn.runs.filter(repeat__lte=3, cell__version="13.22").order_by(
             "repeat"
         )

@@ -214,7 +214,7 @@ def test_no_name_of_the_program_is_a_kind_of_line(export, verified, program):
     names = {
         *dir(program),
         *dir(program.Verification),
-        *dir(program.Reader),
+        *dir(program.ExportReader),
         *(name for name, _value in inspect.getmembers(program.Verification)),
     }
     kinds = (
