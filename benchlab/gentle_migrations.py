@@ -99,7 +99,7 @@ class LockWaits:
         def plain() -> Any:
             return proceed(sql, params, many, context)
 
-        def in_transaction() -> Any:
+        def run_in_transaction() -> Any:
             with transaction.atomic(using=self._connection.alias):
                 self._limit()
                 return plain()
@@ -109,7 +109,7 @@ class LockWaits:
             return plain()
         if _CONCURRENT.match(str(sql)):
             return self._try_until_free(lambda: self._concurrently(str(sql), plain))
-        return self._try_until_free(in_transaction)
+        return self._try_until_free(run_in_transaction)
 
     def pause(self, error: BaseException, *, waited: float = 0.0) -> None:
         """Say who is in the way, and sleep. Raises CommandError after some minutes."""

@@ -16,6 +16,13 @@ from pathlib import Path
 MOST_UNPACKED, MOST_IN_ALL = 3, 5
 # What these give is a tuple by its nature: columns side by side, a line's words, a match's groups.
 GIVE_TUPLES = {"zip", "split", "groups", "fwalk", "get_opcodes", "deconstruct"}
+# A function's name begins with a verb; of these a format's (from_json, as_text) is a known word.
+PREPOSITIONS = (
+    "of by at in on for with without under beside between above below after before "
+    "into over beyond among since until near per like"
+).split()
+# Migrations that have landed name it.
+LANDED_NAMES = {"in_steps"}
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -124,6 +131,24 @@ def renamed_modules(tree: ast.AST, root: Path) -> Iterator[tuple[int, str]]:
                 )
 
 
+def prepositions(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and complaint of each function that a preposition names, but for constructors."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        is_constructor = any(
+            isinstance(decorator, ast.Name) and decorator.id == "classmethod"
+            for decorator in node.decorator_list
+        )
+        first_word = node.name.strip("_").split("_")[0]
+        is_known = is_constructor or node.name in LANDED_NAMES
+        if first_word in PREPOSITIONS and not is_known:
+            yield (
+                node.lineno,
+                f"{node.name} begins with a preposition: say what it does",
+            )
+
+
 def main(paths: list[str]) -> int:
     """Print each complaint; 1 if there is any."""
     root = Path(__file__).resolve().parents[1]
@@ -141,7 +166,7 @@ def main(paths: list[str]) -> int:
         }
         found = list(complaints(tree, has_records=not is_test))
         if not is_test:
-            found += renamed_modules(tree, root)
+            found += [*renamed_modules(tree, root), *prepositions(tree)]
         for line, complaint in found:
             print(f"{path}:{line}: {complaint}", file=sys.stderr)
             failed += 1

@@ -131,8 +131,8 @@ def _compare_plans(base: PlanShape, head: PlanShape) -> PlanDifference:
     # Nodes of both plans that stand elsewhere in them.
     moved = Counter(only_base) & Counter(only_head)
     return PlanDifference(
-        only_base=_without(only_base, moved),
-        only_head=_without(only_head, moved),
+        only_base=_exclude_moved(only_base, moved),
+        only_head=_exclude_moved(only_head, moved),
         is_reordered=bool(moved),
         becomes_parallel=head.is_parallel and not base.is_parallel,
         becomes_serial=base.is_parallel and not head.is_parallel,
@@ -144,13 +144,13 @@ def _compare_plans(base: PlanShape, head: PlanShape) -> PlanDifference:
     )
 
 
-def _without(titles: Iterable[str], moved: Counter[str]) -> tuple[str, ...]:
+def _exclude_moved(titles: Iterable[str], moved: Counter[str]) -> tuple[str, ...]:
     """The titles but for so many of each."""
-    left = Counter(moved)
+    remaining = Counter(moved)
     rest = []
     for title in titles:
-        if left[title]:
-            left[title] -= 1
+        if remaining[title]:
+            remaining[title] -= 1
         else:
             rest.append(title)
     return tuple(rest)
