@@ -17,10 +17,32 @@ MOST_UNPACKED, MOST_IN_ALL = 3, 5
 # What these give is a tuple by its nature: columns side by side, a line's words, a match's groups.
 GIVE_TUPLES = {"zip", "split", "groups", "fwalk", "get_opcodes", "deconstruct"}
 # A function's name begins with a verb; of these a format's (from_json, as_text) is a known word.
-PREPOSITIONS = (
-    "of by at in on for with without under beside between above below after before "
-    "into over beyond among since until near per like"
-).split()
+PREPOSITIONS = [
+    "of",
+    "by",
+    "at",
+    "in",
+    "on",
+    "for",
+    "with",
+    "without",
+    "under",
+    "beside",
+    "between",
+    "above",
+    "below",
+    "after",
+    "before",
+    "into",
+    "over",
+    "beyond",
+    "among",
+    "since",
+    "until",
+    "near",
+    "per",
+    "like",
+]
 # Migrations that have landed name it.
 LANDED_NAMES = {"in_steps"}
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

@@ -131,11 +131,11 @@ class _Test:
 
 def _prior(rows: Sequence[_Row]) -> _Prior:
     """By the moments of the logs of the variances (Smyth 2004, section 6.2)."""
-    known = [row for row in rows if row.variance > 0]
-    if len(known) < 3:
+    rows_with_variance = [row for row in rows if row.variance > 0]
+    if len(rows_with_variance) < 3:
         return _Prior(0.0, 0.0)
-    freedoms = np.array([row.rounds - 1 for row in known], dtype=float)
-    logs = np.log([row.variance for row in known])
+    freedoms = np.array([row.rounds - 1 for row in rows_with_variance], dtype=float)
+    logs = np.log([row.variance for row in rows_with_variance])
     shifted = logs - sp.special.digamma(freedoms / 2) + np.log(freedoms / 2)
     mean = float(np.mean(shifted))
     spread = float(
@@ -170,12 +170,14 @@ def _inverse_trigamma(value: float) -> float:
 
 
 def _tested(row: _Row, prior: _Prior) -> _Test:
-    own = row.rounds - 1
+    own_freedom = row.rounds - 1
     if math.isinf(prior.freedom):
         variance, freedom = prior.variance, 1e6
     else:
-        freedom = own + prior.freedom
-        variance = (own * row.variance + prior.freedom * prior.variance) / freedom
+        freedom = own_freedom + prior.freedom
+        variance = (
+            own_freedom * row.variance + prior.freedom * prior.variance
+        ) / freedom
     error = math.sqrt(max(variance, 1e-12) / row.rounds)
     p_value = float(2 * sp.stats.t.sf(abs(row.mean) / error, freedom))
     return _Test(error, freedom, p_value)

@@ -107,8 +107,8 @@ def _entries(root: Element) -> Iterator[tuple[str, _Entry]]:
         if result.find("Data/Entry") is not None
     ]
     names = [
-        f"{_text(each, 'Title')} {_text(each, 'Description')}".strip()
-        for each in results
+        f"{_text(result_element, 'Title')} {_text(result_element, 'Description')}".strip()
+        for result_element in results
     ]
     counts = Counter(names)
     alike = marked(names) | {name for name, count in counts.items() if count > 1}

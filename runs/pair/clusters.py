@@ -78,8 +78,11 @@ def installed(bindirs: Iterable[Path] = ()) -> dict[str, Installation]:
             installation = _installation(folder)
             if installation is None:
                 continue
-            known = of_these.get(installation.major)
-            if known is None or installation.number > known.number:
+            installation_of_major = of_these.get(installation.major)
+            if (
+                installation_of_major is None
+                or installation.number > installation_of_major.number
+            ):
                 of_these[installation.major] = installation
         newest |= of_these
     ordered = sorted(newest.values(), key=lambda installation: installation.number)
@@ -92,8 +95,8 @@ def _installation(bindir: Path) -> Installation | None:
     asked = subprocess.run(
         [bindir / "postgres", "--version"], capture_output=True, text=True, check=False
     )
-    found = _VERSION.search(asked.stdout)
-    return Installation(found[1], bindir) if found else None
+    version_match = _VERSION.search(asked.stdout)
+    return Installation(version_match[1], bindir) if version_match else None
 
 
 def server_account() -> str | None:
@@ -161,12 +164,12 @@ class Cluster:
         access = ["-U", SUPERUSER, "-A", "md5", f"--pwfile={password_file}"]
         usual = ["-D", str(self.data), *access, "-E", "UTF8", "--locale=C"]
         self._run("initdb", [*usual, *options])
-        own = {"listen_addresses": "127.0.0.1", **settings}
+        cluster_settings = {"listen_addresses": "127.0.0.1", **settings}
         if self.installation.number >= (9, 3):
-            own["unix_socket_directories"] = ""
+            cluster_settings["unix_socket_directories"] = ""
         lines = [
             "{} = '{}'\n".format(name, value.replace("'", "''"))
-            for name, value in own.items()
+            for name, value in cluster_settings.items()
         ]
         with (self.data / "postgresql.conf").open("a", encoding="utf-8") as file:
             file.writelines(["\n", *lines])

@@ -151,11 +151,11 @@ def _again(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     try:
         pair = measured_pair(options.figures)
         chosen = options.metric or (pair.metric if pair.is_alone else "")
-        found = _answer(pair.readings, chosen, pair.looks, primary=pair.metric)
+        pair_answer = _answer(pair.readings, chosen, pair.looks, primary=pair.metric)
     except (NotFigures, KeyError) as error:
         _tell(f"{error.args[0]}")
         return NOT_COMPARABLE
-    return _written(Result(pair.readings, found, {}, 0.0, pair.looks), options)
+    return _written(Result(pair.readings, pair_answer, {}, 0.0, pair.looks), options)
 
 
 def _written(result: Result, options: argparse.Namespace) -> int:
@@ -200,9 +200,11 @@ def measure(
     if len(rounds) < LEAST_ROUNDS:
         return None
     readings_of_rounds = read(rounds, tool=tool)
-    found = _answer(readings_of_rounds, metric, limits.looks)
+    pair_answer = _answer(readings_of_rounds, metric, limits.looks)
     seconds = time.monotonic() - began
-    return Result(readings_of_rounds, found, commands, seconds, limits.looks, rounds)
+    return Result(
+        readings_of_rounds, pair_answer, commands, seconds, limits.looks, rounds
+    )
 
 
 def as_text(result: Result) -> str:
@@ -218,7 +220,7 @@ def _line(figures: Figures) -> str:
 
 def as_markdown(result: Result) -> str:
     """The comment of a pull request."""
-    found = result.answer
+    pair_answer = result.answer
     lines = [
         f"**{escaped(result.sentence)}**",
         "",
@@ -233,7 +235,10 @@ def as_markdown(result: Result) -> str:
         lines.append(f"| {named} | {base:.6g} | {head:.6g} | {ratio} |")
     lines += [
         "",
-        f"Medians of {found.rounds} rounds, both sides in turn on one machine. {found.noise}",
+        (
+            f"Medians of {pair_answer.rounds} rounds, both sides in turn on one machine. "
+            f"{pair_answer.noise}"
+        ),
         "",
     ]
     return "\n".join(lines)
@@ -247,21 +252,21 @@ def escaped(text: str) -> str:
 
 def as_json(result: Result) -> str:
     """All that is known, for programs."""
-    found = result.answer
+    pair_answer = result.answer
     return json.dumps(
         {
             "sentence": result.sentence,
-            **_verdict(found.found),
+            **_verdict(pair_answer.found),
             "exit_code": result.exit_code,
-            "metric": found.figures.name,
-            "unit": found.figures.unit,
-            "shows": found.shows,
-            "rounds": found.rounds,
-            "rules": found.found.rules,
+            "metric": pair_answer.figures.name,
+            "unit": pair_answer.figures.unit,
+            "shows": pair_answer.shows,
+            "rounds": pair_answer.rounds,
+            "rules": pair_answer.found.rules,
             "looks": list(result.looks),
             "further": {
                 further.figures.name: _verdict(further.found)
-                for further in found.further
+                for further in pair_answer.further
             },
             "tool": result.readings.tool,
             "seconds": round(result.seconds, 3),
@@ -291,8 +296,8 @@ def _verdict(found: Inference) -> dict[str, Any]:
 
 def as_junit(result: Result) -> str:
     """One test case, which fails where the head is slower."""
-    found = result.answer
-    name = quoteattr(f"pair: {found.figures.name}")
+    pair_answer = result.answer
+    name = quoteattr(f"pair: {pair_answer.figures.name}")
     body = ""
     if result.exit_code == 1:
         body = f"<failure>{escape(result.sentence)}</failure>"
@@ -327,10 +332,10 @@ def _is_enough(rounds: Rounds, limits: Limits, metric: str, tool: str) -> bool:
     # Whether to go on depends on the figure that is judged first alone.
     figures = read(rounds, tool=tool)
     first = figures.named(metric) if metric else figures.primary()
-    found = answer(first, looks=limits.looks)
-    if found.found.is_proven:
+    pair_answer = answer(first, looks=limits.looks)
+    if pair_answer.found.is_proven:
         return True
-    return found.shows is not None and found.shows <= limits.precision
+    return pair_answer.shows is not None and pair_answer.shows <= limits.precision
 
 
 def _is_over(number: int, elapsed: float, limits: Limits) -> bool:
@@ -351,13 +356,13 @@ def _shown(result: Result) -> list[Figures]:
     """The figure that was judged, further ones that are proven, and what every execution has."""
     judged = result.answer.figures
     proven = [answer.figures for answer in result.answer.proven]
-    own = [
+    measured_here = [
         figures
         for figures in result.readings.figures
         if figures.name in ("seconds", "cpu_seconds", "peak_memory")
         and figures != judged
     ]
-    return [judged, *proven, *own]
+    return [judged, *proven, *measured_here]
 
 
 def _tell(text: str) -> None:

@@ -54,13 +54,13 @@ class Readings:
 
     def further(self, judged: Figures) -> tuple[Figures, ...]:
         """What a tool printed besides the figure that is judged, and of which one end is better."""
-        own = {name for name, _unit, _direction in OWN}
-        if judged.name in own:
+        own_names = {name for name, _unit, _direction in OWN}
+        if judged.name in own_names:
             return ()
         return tuple(
             figures
             for figures in self.figures
-            if figures.name not in own
+            if figures.name not in own_names
             and figures.direction != "neutral"
             and figures != judged
         )
@@ -71,11 +71,11 @@ class Readings:
         for name in FIRST_OF_TOOLS:
             if name in by_name:
                 return by_name[name]
-        own = {name for name, _unit, _direction in OWN}
+        own_names = {name for name, _unit, _direction in OWN}
         of_tool = (
             figures
             for figures in self.figures
-            if figures.name not in own and figures.direction != "neutral"
+            if figures.name not in own_names and figures.direction != "neutral"
         )
         return next(of_tool, by_name[SECONDS])
 
@@ -84,8 +84,10 @@ class Readings:
         for figures in self.figures:
             if figures.name == name:
                 return figures
-        known = ", ".join(figures.name for figures in self.figures)
-        raise KeyError(f"There is no figure {name!r}; these are printed: {known}.")
+        figure_names = ", ".join(figures.name for figures in self.figures)
+        raise KeyError(
+            f"There is no figure {name!r}; these are printed: {figure_names}."
+        )
 
 
 def read(rounds: Rounds, *, tool: str = "") -> Readings:
@@ -102,9 +104,11 @@ def read(rounds: Rounds, *, tool: str = "") -> Readings:
         else {_tool_of(execution) for execution in (*sides[0], *sides[1])}
     )
     if len(tools) > 1:
-        known = ", ".join(sorted(name or "no tool that is known" for name in tools))
+        tool_names = ", ".join(
+            sorted(name or "no tool that is known" for name in tools)
+        )
         raise FiguresDiffer(
-            f"The executions do not print the same tool's output: {known}."
+            f"The executions do not print the same tool's output: {tool_names}."
         )
     name = tools.pop() if tools else ""
     base = [_values(execution, name) for execution in sides[0]]
@@ -181,8 +185,10 @@ def _values(execution: Execution, tool: str) -> dict[str, MetricValue]:
 def _reading(execution: Execution, tool: str) -> Reading | None:
     adapter = registry.find(tool)
     if adapter is None:
-        known = ", ".join(adapter.name for adapter in registry.every())
-        raise FiguresDiffer(f"There is no reader for {tool!r}; there are: {known}.")
+        adapter_names = ", ".join(adapter.name for adapter in registry.every())
+        raise FiguresDiffer(
+            f"There is no reader for {tool!r}; there are: {adapter_names}."
+        )
     files = {"stdout": execution.stdout, "stderr": execution.stderr}
     takes = {taken.name for taken in adapter.takes}
     try:

@@ -100,10 +100,12 @@ def _rows_of(answer: Any) -> Iterator[dict[str, Any]]:
     elif "results" in answer:
         yield from answer["results"]
     elif "series" in answer and "campaign" in answer:
-        own = {name: answer[name] for name in ("campaign", "metric", "unit")}
+        campaign_members = {
+            name: answer[name] for name in ("campaign", "metric", "unit")
+        }
         for series in answer["series"]:
             for point in series["points"]:
-                yield {**own, "levels": series["levels"], **point}
+                yield {**campaign_members, "levels": series["levels"], **point}
     elif "rows" in answer:
         yield from answer["rows"]
     else:

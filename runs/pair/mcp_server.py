@@ -45,27 +45,27 @@ class Reader:
 
     def search(self, words: str) -> dict[str, Any]:
         """Find campaigns, publications, runs and pages by words, such as: checksums 17."""
-        found = self._instance.get("search/", {"q": words})
+        document = self._instance.get("search/", {"q": words})
         sentence = "These have all the words."
-        if not found["results"]:
+        if not document["results"]:
             sentence = "Nothing has these words."
-        elif found["is_near"]:
+        elif document["is_near"]:
             sentence = "Nothing has all the words; these have some."
         return self._answer(
             {"sentence": sentence},
             self._instance.address("/search/", {"q": words}),
-            results=found["results"],
+            results=document["results"],
         )
 
     def campaign(self, slug: str) -> dict[str, Any]:
         """What a campaign says: a question that was measured here, uploaded or published."""
-        found = self._instance.get(f"campaigns/{_name(slug)}/")
+        document = self._instance.get(f"campaigns/{_name(slug)}/")
         return self._answer(
-            found["answer"],
+            document["answer"],
             self._instance.address(f"/campaigns/{slug}/"),
-            question=found["question"],
-            conditions={"factors": found["factors"], **found["parameters"]},
-            sentences=found["summary"] or [],
+            question=document["question"],
+            conditions={"factors": document["factors"], **document["parameters"]},
+            sentences=document["summary"] or [],
         )
 
     def compare(
@@ -78,7 +78,7 @@ class Reader:
     ) -> dict[str, Any]:
         """Compare head with base: campaign:<slug>, run:<number>, or revision:<commit or branch>
         of a campaign. `level` fixes conditions, such as clients=8."""
-        found = self._instance.get(
+        document = self._instance.get(
             "compare/",
             {
                 "head": head,
@@ -88,13 +88,13 @@ class Reader:
                 "level": list(level),
             },
         )
-        rows = _named(found["rows"], ROW)
+        rows = _named(document["rows"], ROW)
         return self._answer(
-            found["answer"],
-            found["head"]["url"],
-            error_row=found["error_row"],
-            sentences=found["sentences"],
-            notes=found["notes"],
+            document["answer"],
+            document["head"]["url"],
+            error_row=document["error_row"],
+            sentences=document["sentences"],
+            notes=document["notes"],
             conditions=rows,
         )
 
@@ -103,7 +103,7 @@ class Reader:
     ) -> dict[str, Any]:
         """Where the level of a metric changed in a campaign of uploads, and at which commit."""
         query = {"campaign": _name(campaign), "metric": metric, "level": list(level)}
-        found = self._instance.get("history/", query)
+        document = self._instance.get("history/", query)
         page = {"metric": metric, "level": list(level)}
         series = [
             {
@@ -112,13 +112,13 @@ class Reader:
                 "newest": one["points"][-1] if one["points"] else None,
                 "changes": _named(one["changes"][-MOST_ROWS:], CHANGE),
             }
-            for one in found["series"]
+            for one in document["series"]
         ]
         return self._answer(
-            found["answer"],
+            document["answer"],
             self._instance.address(f"/campaigns/{campaign}/history/", page),
-            metric=found["metric"],
-            unit=found["unit"],
+            metric=document["metric"],
+            unit=document["unit"],
             conditions=series,
         )
 
@@ -128,43 +128,44 @@ class Reader:
         """From one major version of PostgreSQL to another: theme fixed-point-read or
         fixed-point-update."""
         query = {"from": old, "to": new, "theme": theme, "clients": clients or ""}
-        found = self._instance.get("versions/", query)
+        document = self._instance.get("versions/", query)
         return self._answer(
-            found["answer"],
+            document["answer"],
             self._instance.address("/versions/", query),
-            question=found["question"],
-            sentences=found["details"],
-            conditions=found["steps"],
+            question=document["question"],
+            sentences=document["details"],
+            conditions=document["steps"],
         )
 
     def run(self, number: int) -> dict[str, Any]:
         """One execution: what it measured, under which conditions, and how far to rely on it."""
-        found = self._instance.get(f"runs/{int(number)}/")
-        certificate = found["certificate"]
+        document = self._instance.get(f"runs/{int(number)}/")
+        certificate = document["certificate"]
         return self._answer(
             {
-                "sentence": f"Run {found['id']} of {found['campaign']} is {found['state']}."
+                "sentence": f"Run {document['id']} of {document['campaign']} is "
+                f"{document['state']}."
             },
             self._instance.address(f"/runs/{int(number)}/"),
             validity=certificate["validity"],
             findings=certificate["findings"],
-            conditions={"levels": found["levels"], "versions": found["versions"]},
-            measurements=found["measurements"],
-            problem=found["message"],
+            conditions={"levels": document["levels"], "versions": document["versions"]},
+            measurements=document["measurements"],
+            problem=document["message"],
         )
 
     def publication(self, slug: str) -> dict[str, Any]:
         """A publication of the archive with its tables; `campaign` has what each of them says."""
-        found = self._instance.get(f"sources/{_name(slug)}/")
+        document = self._instance.get(f"sources/{_name(slug)}/")
         return self._answer(
-            {"sentence": found["summary"]},
+            {"sentence": document["summary"]},
             self._instance.address(f"/archive/{slug}/"),
-            title=found["title"],
-            publisher=found["publisher"],
-            year=found["year"],
-            licence=found["licence"],
-            conditions=_named(found["tables"], TABLE),
-            contradictions=len(found["discrepancies"]),
+            title=document["title"],
+            publisher=document["publisher"],
+            year=document["year"],
+            licence=document["licence"],
+            conditions=_named(document["tables"], TABLE),
+            contradictions=len(document["discrepancies"]),
         )
 
     def _answer(
@@ -173,14 +174,14 @@ class Reader:
         """The sentence first, then its bounds, then the rest as far as there is room."""
         said = answer or {"sentence": "No answer yet."}
         low, high = said.get("low"), said.get("high")
-        whole = {
+        whole_answer = {
             "sentence": said["sentence"],
             "interval": None if low is None or high is None else [low, high],
             "holds_for": said.get("family", ""),
             "address": address,
             **parts,
         }
-        shown: dict[str, Any] = bounded(whole)
+        shown: dict[str, Any] = bounded(whole_answer)
         for name in reversed(list(parts)):
             if len(json.dumps(shown)) <= MOST_ANSWER:
                 break
@@ -195,11 +196,11 @@ def bounded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): bounded(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
-        shown = [bounded(member) for member in value[:MOST_ROWS]]
+        bounded_members = [bounded(member) for member in value[:MOST_ROWS]]
         return (
-            [*shown, {LEFT_OUT: len(value) - MOST_ROWS}]
+            [*bounded_members, {LEFT_OUT: len(value) - MOST_ROWS}]
             if len(value) > MOST_ROWS
-            else shown
+            else bounded_members
         )
     return value
 

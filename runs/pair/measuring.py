@@ -114,8 +114,8 @@ def _peak(largest: int) -> int:
 
     A new process begins as a copy of this one, and the system counts that.
     """
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if largest <= own:
+    own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if largest <= own_peak:
         return 0
     return largest if sys.platform == "darwin" else largest * KIB
 

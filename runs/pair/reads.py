@@ -51,12 +51,12 @@ class Instance:
 
     def address(self, path: str, query: Query | None = None) -> str:
         """The address of a path; what is empty in the query is left out."""
-        given = {
+        given_fields = {
             name: value
             for name, value in (query or {}).items()
             if value not in ("", [])
         }
-        words = urllib.parse.urlencode(given, doseq=True)
+        words = urllib.parse.urlencode(given_fields, doseq=True)
         return f"{self.origin}{path}{'?' if words else ''}{words}"
 
     def get(self, name: str, query: Query | None = None) -> Any:
@@ -90,11 +90,11 @@ class Instance:
 
 def token_for(url: str) -> str:
     """BENCHLAB_TOKEN, where the address is that of BENCHLAB_URL; else none."""
-    own, asked = (
+    own_address, asked = (
         urllib.parse.urlsplit(text)[:2]
         for text in (os.environ.get("BENCHLAB_URL", ""), url)
     )
-    return os.environ.get("BENCHLAB_TOKEN", "") if own == asked else ""
+    return os.environ.get("BENCHLAB_TOKEN", "") if own_address == asked else ""
 
 
 def _said(error: urllib.error.HTTPError) -> str:

@@ -317,11 +317,11 @@ class _Clusters:
             raise ClusterFailed(f"{program} failed: {said}")
 
     def _program(self, cluster: Cluster, name: str) -> str:
-        own = cluster.installation.bindir / name
-        path = str(own) if own.exists() else shutil.which(name)
+        cluster_program = cluster.installation.bindir / name
+        path = str(cluster_program) if cluster_program.exists() else shutil.which(name)
         if path is None:
             raise ClusterFailed(
-                f"there is no {name}, neither in {own.parent} nor in PATH"
+                f"there is no {name}, neither in {cluster_program.parent} nor in PATH"
             )
         return path
 

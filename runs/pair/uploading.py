@@ -149,8 +149,8 @@ class VersionsUpload(_Upload):
         self._options.tool = tool or LINES
         measured = [
             (execution, major, number)
-            for major, own in executions.items()
-            for number, execution in enumerate(own)
+            for major, executions_of_version in executions.items()
+            for number, execution in enumerate(executions_of_version)
         ]
         measured.sort(key=lambda run: run[0].began_at)
         return self._send(self._body(*run, tool=tool) for run in measured)

@@ -134,12 +134,12 @@ def answer(
     significance = (
         critical.level_of_look(looks, SIGNIFICANCE) if looks else SIGNIFICANCE
     )
-    found = _judged(figures, effect, significance)
+    inference = _judged(figures, effect, significance)
     others = tuple(
         FurtherAnswer(other, _judged(other, effect, significance, len(further)))
         for other in further
     )
-    return PairAnswer(figures, found, len(figures.base), _shows(found), others)
+    return PairAnswer(figures, inference, len(figures.base), _shows(inference), others)
 
 
 def _judged(
@@ -147,7 +147,7 @@ def _judged(
 ) -> Inference:
     """The answer for a figure; `metrics` are how many share the significance."""
     unit = resolution((*figures.base, *figures.head))
-    (found,) = judge(
+    (inference,) = judge(
         Model([cell(figures.base, unit), cell(figures.head, unit)], turns={CAMPAIGN}),
         [Pair(0, 1)],
         direction=figures.direction,
@@ -155,7 +155,7 @@ def _judged(
         significance=significance,
         other_metrics=metrics,
     )
-    return found
+    return inference
 
 
 def cell(values: Sequence[float], unit: float) -> Cell:

@@ -152,13 +152,16 @@ class VersionsAnswer:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, judge, print; the exit status."""
     parser = _parser()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if any(word.split("=", 1)[0] == repeating.FLAG for word in given):
-        return repeating.repeat(given)
-    if "--" not in given:
+    given_arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if any(word.split("=", 1)[0] == repeating.FLAG for word in given_arguments):
+        return repeating.repeat(given_arguments)
+    if "--" not in given_arguments:
         parser.error("write the command after --, as in: 13..18 -- ./bench.sh")
-    place = given.index("--")
-    options, words = parser.parse_args(given[:place]), given[place + 1 :]
+    place = given_arguments.index("--")
+    options, words = (
+        parser.parse_args(given_arguments[:place]),
+        given_arguments[place + 1 :],
+    )
     if not words:
         parser.error("there is no command after --")
     command = words[0] if len(words) == 1 else shlex.join(words)
@@ -179,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     try:
         measured = measure(order)
-        found = judged(
+        versions_answer = judged(
             measured,
             metric=options.metric,
             tool=options.tool,
@@ -188,19 +191,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ClusterFailed, FiguresDiffer, KeyError, UnreadableOutput) as error:
         _tell(str(error.args[0] if isinstance(error, KeyError) else error))
         return NOT_COMPARABLE
-    if found is None:
+    if versions_answer is None:
         _tell(
             "There is no verdict: it takes two versions and two whole rounds at least."
         )
         return 2
-    print(as_text(found))
+    print(as_text(versions_answer))
     if order.upload is not None:
         _send(order.upload, measured, options.tool)
     if options.markdown is not None:
-        options.markdown.write_text(as_markdown(found), encoding="utf-8")
+        options.markdown.write_text(as_markdown(versions_answer), encoding="utf-8")
     if options.json is not None:
-        options.json.write_text(as_json(found, order), encoding="utf-8")
-    return found.exit_code
+        options.json.write_text(as_json(versions_answer, order), encoding="utf-8")
+    return versions_answer.exit_code
 
 
 def _upload(options: argparse.Namespace, command: str) -> VersionsUpload | None:
@@ -341,7 +344,7 @@ def judged(
     values = [first.base, *(figures_of[head].head for head in heads)]
     unit = resolution([value for of_version in values for value in of_version])
     model = Model([cell(of_version, unit) for of_version in values], turns={CAMPAIGN})
-    found = judge(
+    inferences = judge(
         model,
         [Pair(0, place) for place in range(1, len(values))],
         direction=first.direction,
@@ -350,7 +353,7 @@ def judged(
     )
     steps = tuple(
         Step(base, head, inference, of_version)
-        for head, inference, of_version in zip(heads, found, values[1:])
+        for head, inference, of_version in zip(heads, inferences, values[1:])
     )
     return VersionsAnswer(
         first.name, first.unit, base, first.base, steps, count, measured.failed, seconds
@@ -438,24 +441,28 @@ def _one_line(text: str) -> str:
 
 def _chosen(wanted: str, bindirs: Sequence[Path]) -> tuple[Installation, ...]:
     """The installations of "13..18" or "13,18". Raises ValueError with what there is."""
-    known = installed(bindirs)
-    there = ", ".join(known) or "none"
+    installation_of_major = installed(bindirs)
+    there = ", ".join(installation_of_major) or "none"
     if bounds := _RANGE.fullmatch(wanted):
         first, last = (float(bound) for bound in bounds.groups())
         chosen = [
             installation
-            for major, installation in known.items()
+            for major, installation in installation_of_major.items()
             if first <= float(major) <= last
         ]
     else:
         majors = [major_of(word) for word in wanted.split(",") if word.strip()]
-        missing = [major for major in majors if major not in known]
+        missing = [major for major in majors if major not in installation_of_major]
         if missing:
             raise ValueError(
                 f"PostgreSQL {', '.join(missing)} is not installed here; there are: {there}. "
                 "--bindir names further folders."
             )
-        chosen = [known[major] for major in known if major in majors]
+        chosen = [
+            installation_of_major[major]
+            for major in installation_of_major
+            if major in majors
+        ]
     if not 2 <= len(chosen) <= MOST_VERSIONS:
         raise ValueError(
             f"{wanted} gives {len(chosen)} versions of those installed ({there}); it takes from 2 "

@@ -59,7 +59,7 @@ class ConfFile:
     def line(self, name: str) -> int | None:
         """The line that gave the setting its value."""
         lines = [
-            each.line for each in self.entries if each.name.lower() == name.lower()
+            entry.line for entry in self.entries if entry.name.lower() == name.lower()
         ]
         return lines[-1] if lines else None
 

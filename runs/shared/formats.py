@@ -323,11 +323,11 @@ def listed(value: Any) -> Any:
     """Several values, also by name, in one line, None if there are none; others as they are."""
     if isinstance(value, Mapping):
         return (
-            "; ".join(f"{name}: {listed(each)}" for name, each in value.items()) or None
+            "; ".join(f"{name}: {listed(item)}" for name, item in value.items()) or None
         )
     if not isinstance(value, list):
         return value
-    return ", ".join(str(listed(each)) for each in value) or None
+    return ", ".join(str(listed(item)) for item in value) or None
 
 
 def subtract_times(

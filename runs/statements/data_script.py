@@ -214,10 +214,10 @@ class DataReader:
         begin = script.place
         end = _END_OF_ROWS_LINE.search(text, begin)
         if end is None or (end.end() == len(text) and not is_last):
-            whole = text.rfind("\n", begin) + 1
-            if whole > begin and end is None:
-                lines.append(text[begin : whole - 1])
-                script.go_to(whole)
+            end_of_lines = text.rfind("\n", begin) + 1
+            if end_of_lines > begin and end is None:
+                lines.append(text[begin : end_of_lines - 1])
+                script.go_to(end_of_lines)
             return False
         if end.start() > begin:
             lines.append(text[begin : end.start() - 1])
@@ -347,7 +347,7 @@ def _passed_over(statement: Statement) -> str:
     """What is left out of the data without harm to a load; empty if it is not."""
     words = statement.words
     first, second = words[0], words[1] if len(words) > 1 else ""
-    shown = f"{first} {second}".upper()
+    statement_words = f"{first} {second}".upper()
     if first == "set":
         return "" if _name_of_setting(words) in _SETTINGS else "SET"
     if first in {"grant", "revoke", "security", "reset", "comment"}:
@@ -358,7 +358,7 @@ def _passed_over(statement: Statement) -> str:
         first in {"create", "alter", "drop"}
         and second in _OF_THE_INSTANCE | _NOT_FOR_A_LOAD
     ):
-        return shown
+        return statement_words
     if words[:3] in {("create", "schema", "public"), ("drop", "schema", "public")}:
         return "CREATE SCHEMA public"
     return ""

@@ -77,11 +77,11 @@ class Parameter:
 
     def place(self, seed: str, draw: int) -> float:
         """Where in the order of the column the value of a draw is, from 0 to 1."""
-        own = _number(f"{seed}/{self.statement}/{self.number}/{draw}")
+        own_number = _number(f"{seed}/{self.statement}/{self.number}/{draw}")
         if not self.other:
-            return own
+            return own_number
         pair = _number(f"{seed}/{self.statement}/{self.other}/{draw}")
-        return max(own, pair) if self.is_upper else min(own, pair)
+        return max(own_number, pair) if self.is_upper else min(own_number, pair)
 
 
 def _number(text: str) -> float:

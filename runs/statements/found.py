@@ -65,9 +65,9 @@ class Found:
     @property
     def failed(self) -> frozenset[int]:
         """The units that a further run leaves out of the load as a whole."""
-        known = self.whole.failed if self.whole else ()
-        own = {unit.number for unit in self.units if unit.milliseconds is None}
-        return frozenset(known) | own
+        known_failures = self.whole.failed if self.whole else ()
+        own_failures = {unit.number for unit in self.units if unit.milliseconds is None}
+        return frozenset(known_failures) | own_failures
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
@@ -77,9 +77,11 @@ class Found:
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """As `to_json` gave it."""
         units = tuple(_unit_of(unit) for unit in stored["units"])
-        whole = stored.get("whole")
+        whole_row = stored.get("whole")
         return cls(
-            stored["version"], units, FoundWhole.from_json(whole) if whole else None
+            stored["version"],
+            units,
+            FoundWhole.from_json(whole_row) if whole_row else None,
         )
 
 

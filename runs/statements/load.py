@@ -471,14 +471,16 @@ class _Collected:
             self._add(calls[0])
         elif calls:
             times = [call.milliseconds for call in calls]
-            known = [time for time in times if time is not None]
+            known_times = [time for time in times if time is not None]
             self._add(
                 _Call(
                     line=calls[0].line,
                     key=";\n".join(call.key for call in calls),
                     shown=";\n".join(call.shown for call in calls),
                     texts=tuple(text for call in calls for text in call.texts),
-                    milliseconds=sum(known) if len(known) == len(times) else None,
+                    milliseconds=sum(known_times)
+                    if len(known_times) == len(times)
+                    else None,
                     is_transaction=True,
                     writes=any(call.writes for call in calls),
                     drawn=tuple(

@@ -69,14 +69,14 @@ def settings(difference: PlanDifference, base: str, head: str) -> tuple[PutBack,
     majors = catalogue.known_major(base), catalogue.known_major(head)
     if majors[0] is None or majors[1] is None:
         return ()
-    found = []
+    settings_to_try = []
     for name in dict.fromkeys(_pointed_to(difference)):
         candidate = _put_back(
             catalogue.setting(name, majors[0]), catalogue.setting(name, majors[1])
         )
         if candidate is not None:
-            found.append(candidate)
-    return tuple(found[:MOST])
+            settings_to_try.append(candidate)
+    return tuple(settings_to_try[:MOST])
 
 
 def is_inlined(difference: PlanDifference) -> bool:

@@ -204,8 +204,8 @@ def statements(sql: str) -> Iterator[Statement]:
 
 def one(sql: str) -> Statement | None:
     """The only statement of a text; None if it has none, or several. Raises NotSql."""
-    found = list(statements(sql))
-    return found[0] if len(found) == 1 else None
+    parsed_statements = list(statements(sql))
+    return parsed_statements[0] if len(parsed_statements) == 1 else None
 
 
 class _Depth:

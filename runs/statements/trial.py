@@ -40,9 +40,9 @@ def arms(arm: str) -> dict[str, dict[str, str]]:
     if arm == A:
         return {A: {}}
     tried = put_back(arm)
-    each = {name: {name: value} for name, value in tried.items()}
+    arm_of_setting = {name: {name: value} for name, value in tried.items()}
     together = {ALL: tried} if len(tried) > 1 else {}
-    return {B: {}, AGAIN: {}, **each, **together}
+    return {B: {}, AGAIN: {}, **arm_of_setting, **together}
 
 
 @dataclass(frozen=True)

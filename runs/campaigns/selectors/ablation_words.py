@@ -118,13 +118,20 @@ def _alone(proof: Proof) -> Iterator[str]:
 
 def _given(proof: Proof) -> Iterator[str]:
     """What A becomes with what B has of one suspect."""
-    for given in proof.sufficient:
-        words = {"name": given.name.removeprefix(GIVEN), "share": share(given)}
+    for given_share in proof.sufficient:
+        words = {
+            "name": given_share.name.removeprefix(GIVEN),
+            "share": share(given_share),
+        }
         yield _("A with only %(name)s of B has %(share)s of the difference.") % words
-    refuted = [given for given in proof.given if given.answer == "refuted"]
+    refuted = [
+        given_share for given_share in proof.given if given_share.answer == "refuted"
+    ]
     if refuted and not proof.sufficient:
-        names = ", ".join(given.name.removeprefix(GIVEN) for given in refuted)
-        most = max(given.most_seen for given in refuted)
+        names = ", ".join(
+            given_share.name.removeprefix(GIVEN) for given_share in refuted
+        )
+        most = max(given_share.most_seen for given_share in refuted)
         yield _("A with only one of %(names)s differs by at most %(most)s.") % {
             "names": names,
             "most": percent(most),

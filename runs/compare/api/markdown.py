@@ -53,9 +53,9 @@ def markdown(
     ]
     paragraphs += [
         _("On average over all rows, %(metric)s: **%(size)s**")
-        % {"metric": plain(whole.metric.name), "size": whole.result.sized}
-        for whole in answer.wholes
-        if any(row.is_asked for row in rows if row.metric == whole.metric)
+        % {"metric": plain(whole_answer.metric.name), "size": whole_answer.result.sized}
+        for whole_answer in answer.wholes
+        if any(row.is_asked for row in rows if row.metric == whole_answer.metric)
     ]
     if rows:
         common = answers.common_levels(rows)

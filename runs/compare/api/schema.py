@@ -214,11 +214,11 @@ class ComparisonSerializer(Shape):
         """By metric."""
         averages = [
             {
-                **vars(whole.result.inference),
-                "metric": whole.metric.name,
-                "size": whole.result.size,
+                **vars(whole_answer.result.inference),
+                "metric": whole_answer.metric.name,
+                "size": whole_answer.result.size,
             }
-            for whole in answer.wholes
+            for whole_answer in answer.wholes
         ]
         return AverageSerializer(averages, many=True).data
 

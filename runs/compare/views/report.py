@@ -127,9 +127,13 @@ def content(page: ComparedPage, comparison: ComparisonAnswer) -> dict[str, Any]:
             for row in comparison.rows
         ],
         "averages": [
-            {"head": whole.head, "base": whole.base, "rows": whole.number}
-            | _comparison(whole.result.inference)
-            for whole in comparison.wholes
+            {
+                "head": whole_answer.head,
+                "base": whole_answer.base,
+                "rows": whole_answer.number,
+            }
+            | _comparison(whole_answer.result.inference)
+            for whole_answer in comparison.wholes
         ],
         "differences": [vars(difference) for difference in page.differences],
         "faults": comparison.faults,

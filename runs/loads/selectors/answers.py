@@ -547,16 +547,16 @@ class _Pairs:
         side: Mapping[int, Mapping[int, FoundUnit]], one_round: int, number: int
     ) -> float | None:
         """The milliseconds of a statement in a round; None if it failed."""
-        found = side[one_round].get(number)
-        return found.milliseconds if found else None
+        found_unit = side[one_round].get(number)
+        return found_unit.milliseconds if found_unit else None
 
     def mean(
         self, side: Mapping[int, Mapping[int, FoundUnit]], number: int
     ) -> float | None:
         """Over the rounds, None if it failed in all."""
         times = [self.time(side, one_round, number) for one_round in self.rounds]
-        known = [time for time in times if time is not None]
-        return fmean(known) if known else None
+        known_times = [time for time in times if time is not None]
+        return fmean(known_times) if known_times else None
 
     def whole_ratios(self, units: Sequence[Unit]) -> list[float]:
         """The logs of the whole load's time, at its calls, of what runs on both in each round."""
@@ -578,17 +578,18 @@ class _Pairs:
         return [self._code(side, number) for side in (self.base, self.head)]
 
     def _code(self, side: Mapping[int, Mapping[int, FoundUnit]], number: int) -> str:
-        found = [side[one_round].get(number) for one_round in self.rounds]
+        found_units = [side[one_round].get(number) for one_round in self.rounds]
         return next(
-            (unit.code for unit in found if unit and unit.milliseconds is None), ""
+            (unit.code for unit in found_units if unit and unit.milliseconds is None),
+            "",
         )
 
     def shapes(
         self, side: Mapping[int, Mapping[int, FoundUnit]], number: int
     ) -> tuple[PlanShape, ...]:
         """The plan of the last round."""
-        found = side[self.rounds[-1]].get(number) if self.rounds else None
-        return found.shapes if found else ()
+        found_unit = side[self.rounds[-1]].get(number) if self.rounds else None
+        return found_unit.shapes if found_unit else ()
 
 
 def _whole(pairs: _Pairs, units: Sequence[Unit]) -> WholeAnswer | None:
@@ -611,13 +612,13 @@ def _whole(pairs: _Pairs, units: Sequence[Unit]) -> WholeAnswer | None:
 def _whole_notes(pairs: _Pairs, whole: WholeAnswer | None) -> Iterator[str]:
     """What of the load as a whole cannot be run by several clients, and why."""
     wholes = [pairs.wholes(run_of) for run_of in pairs.runs]
-    for version, found in zip(pairs.versions, wholes, strict=True):
-        problems = [one for one in found if one is not None and one.problem]
+    for version, found_wholes in zip(pairs.versions, wholes, strict=True):
+        problems = [one for one in found_wholes if one is not None and one.problem]
         if problems:
             yield _problem(version, problems[-1])
-    known = [one for one in wholes[-1] if one is not None]
-    if known:
-        yield from _left_out_of_whole(known[-1])
+    known_wholes = [one for one in wholes[-1] if one is not None]
+    if known_wholes:
+        yield from _left_out_of_whole(known_wholes[-1])
     if whole is not None and whole.clients and whole.rounds < len(pairs.rounds):
         yield _(
             "The load as a whole is of %(rounds)d rounds: in the others it was not measured, or "
@@ -684,7 +685,7 @@ def _rows(
 def _add_cause(row: Row, base: str, head: str, trials: Iterable[FoundTrial]) -> Row:
     if row.word != "slower":
         return row
-    own = [
+    own_trials = [
         trial
         for trial in trials
         if (trial.statement, trial.base, trial.head) == (row.unit.number, base, head)
@@ -692,7 +693,7 @@ def _add_cause(row: Row, base: str, head: str, trials: Iterable[FoundTrial]) -> 
     cause = Cause(
         settings=put_back.settings(row.plan, base, head),
         is_inlined=put_back.is_inlined(row.plan),
-        trial=own[0] if own else None,
+        trial=own_trials[0] if own_trials else None,
     )
     return replace(row, cause=cause)
 

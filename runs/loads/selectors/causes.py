@@ -93,11 +93,11 @@ def _say_trial(trial: FoundTrial) -> Iterator[str]:
         "base": trial.base,
         "head": trial.head,
     }
-    found = trial.proof
-    if found is None:
+    trial_proof = trial.proof
+    if trial_proof is None:
         yield _("No answer: the statement failed, or was executed too rarely.")
         return
-    is_known = found.is_controlled and found.has_effect
-    if is_known and not found.explained and not found.is_joint:
+    is_known = trial_proof.is_controlled and trial_proof.has_effect
+    if is_known and not trial_proof.explained and not trial_proof.is_joint:
         yield _("None of those tried is proven to put it back.")
-    yield from ablation_words.proof_sentences(found)
+    yield from ablation_words.proof_sentences(trial_proof)

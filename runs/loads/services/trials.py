@@ -79,10 +79,10 @@ def _row(answer: LoadAnswer, statement: int) -> Row:
 
 
 def _side(measured: Campaign, version: str, level: str) -> _Side:
-    kept = Run.objects.filter(
+    measured_runs = Run.objects.filter(
         loads.measured_runs(), campaign=measured, cell__version=version
     )
-    run = kept.select_related("cell__installation").order_by("-repeat").first()
+    run = measured_runs.select_related("cell__installation").order_by("-repeat").first()
     if run is None or run.plan is None:
         message = _("No run of this campaign has finished.")
         raise ServiceError("nothing_to_repeat", message)
@@ -96,13 +96,13 @@ def _parameters(measured: Campaign, row: Row) -> dict[str, int]:
     settings = row.cause.settings if row.cause else ()
     arms = 2 + len(settings) + (len(settings) > 1)
     milliseconds = (row.base_ms or 0.0) + arms * (row.head_ms or 0.0)
-    kept = {
+    kept_parameters = {
         name: value
         for name, value in measured.parameters.items()
         if name in {"statement_timeout", "disk_mb", "passes"}
     }
     return {
-        **kept,
+        **kept_parameters,
         "duration": trials.number_of_slices(milliseconds * len(row.unit.samples)),
         trial.STATEMENT: row.unit.number,
         trial.OF_CAMPAIGN: measured.pk,

@@ -28,15 +28,15 @@ def find_content(plan: RunPlan) -> LoadContent | None:
         return None
     try:
         key = host_secrets.decrypt_load_key(load)
-        found = LoadContent.of(
+        load_content = LoadContent.of(
             load.slug, key, bytes(load.content), _parts_of(load.pk, key)
         )
     except (InvalidToken, host_secrets.NotShared):
         return None
     run = Run.objects.only("campaign", "repeat").filter(pk=plan.run_id).first()
     if run is None:
-        return found
-    return replace(found, round=run.repeat, failed=_failed_before(run, key))
+        return load_content
+    return replace(load_content, round=run.repeat, failed=_failed_before(run, key))
 
 
 def _failed_before(run: Run, key: str) -> frozenset[int]:
@@ -53,10 +53,10 @@ def _failed_before(run: Run, key: str) -> frozenset[int]:
     for file in files:
         try:
             with artifacts.open_artifact(file) as stored:
-                found = Found.from_json(content.opened(key, stored.read()))
+                found_units = Found.from_json(content.opened(key, stored.read()))
         except (InvalidToken, FileNotFoundError, StoreError):
             continue
-        failed |= found.failed
+        failed |= found_units.failed
     return frozenset(failed)
 
 

@@ -62,17 +62,17 @@ class TimedUnit:
 
 def timed(unit: Unit, calls: Sequence[Call]) -> TimedUnit:
     """A unit by its executions; one that failed once has no time."""
-    own = [call for call in calls if call.unit == unit.number]
-    failed = next((call for call in own if call.has_failed), None)
+    unit_calls = [call for call in calls if call.unit == unit.number]
+    failed = next((call for call in unit_calls if call.has_failed), None)
     if failed is not None:
-        return TimedUnit(unit.number, None, len(own), failed.code)
-    if not own:
+        return TimedUnit(unit.number, None, len(unit_calls), failed.code)
+    if not unit_calls:
         return TimedUnit(unit.number, None, 0, NO_VALUE if unit.drawn else "")
     medians = [
-        median([call.milliseconds for call in own if call.sample == sample])
+        median([call.milliseconds for call in unit_calls if call.sample == sample])
         for sample in range(len(unit.samples))
     ]
-    return TimedUnit(unit.number, fmean(medians), len(own), FINE)
+    return TimedUnit(unit.number, fmean(medians), len(unit_calls), FINE)
 
 
 # The names of what is executed, a line each, become the script of psql: the statements lie there
@@ -227,8 +227,8 @@ async def execute_passes(bench: Bench, load: LoadContent) -> list[Call]:
 def _times(load: LoadContent, calls: Sequence[Call]) -> dict[int, int]:
     times = {}
     for unit in load.units:
-        own = [call.milliseconds for call in calls if call.unit == unit.number]
-        middle = max(median(own), 0.01) if own else SHORT_MS
+        unit_times = [call.milliseconds for call in calls if call.unit == unit.number]
+        middle = max(median(unit_times), 0.01) if unit_times else SHORT_MS
         times[unit.number] = max(1, min(MOST_TIMES, int(SHORT_MS / middle)))
     return times
 

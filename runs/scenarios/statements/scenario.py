@@ -103,8 +103,10 @@ class Statements:
     def seconds(self, parameters: Values) -> tuple[float, float]:
         """Loading by the size of the data, and the budget of the passes and of the whole."""
         budget = int(parameters["duration"])
-        whole = budget if parameters.get(CLIENTS) else 0
-        return 5 + int(parameters.get("disk_mb", 1000)) / 50, 5 + budget * 1.3 + whole
+        whole_seconds = budget if parameters.get(CLIENTS) else 0
+        return 5 + int(
+            parameters.get("disk_mb", 1000)
+        ) / 50, 5 + budget * 1.3 + whole_seconds
 
 
 def _load_of(bench: Bench) -> LoadContent:

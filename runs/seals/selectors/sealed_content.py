@@ -142,7 +142,7 @@ def contents_of(
 def _flat_content(described: Row) -> Content:
     """As form 1 has it."""
     cell = {name: described["cell"][name] for name in CELL}
-    metrics = {name: each[:2] for name, each in described["metrics"].items()}
+    metrics = {name: metric[:2] for name, metric in described["metrics"].items()}
     return {"run": digest_of({**described, "cell": cell, "metrics": metrics})}
 
 

@@ -107,7 +107,7 @@ def read(
         "message": put(failure) if failure else reason,
         "wording": failure,
         "measurements": tuple(
-            GivenMeasurement(**vars(each)) for each in output.measurements
+            GivenMeasurement(**vars(measurement)) for measurement in output.measurements
         ),
         "series": output.series,
         "notes": _notes(output),
@@ -150,7 +150,7 @@ def _output(
         return outputs.output(tool, files)
     except reading.NotUnderstood as error:
         refusal = error.refusal
-        sentences = (put(each, _) for each in (refusal.wording, refusal.remedy))
+        sentences = (put(text, _) for text in (refusal.wording, refusal.remedy))
         run.faults.append(Fault(f"{run.at}/raw", refusal.code, *sentences))
         return None
 
@@ -221,11 +221,12 @@ def _code(output: Reading) -> str:
 
 def _notes(output: Reading) -> tuple[dict[str, Any], ...]:
     notes = [
-        Note(each.code, each.message, "info", each.wording) for each in output.notes
+        Note(output_note.code, output_note.message, "info", output_note.wording)
+        for output_note in output.notes
     ]
     notes += [
-        Note(each.code, each.message, "warning", each.wording)
-        for each in output.reasons
+        Note(output_note.code, output_note.message, "warning", output_note.wording)
+        for output_note in output.reasons
     ]
     if output.unknown_lines:
         unknown_lines = " | ".join(output.unknown_lines)[:2000]

@@ -336,11 +336,11 @@ def _say_time(explanation: Explanation, difference: Difference) -> Iterator[str]
             "Undecided: %(b)s needs %(least)s to %(most)s per transaction against %(a)s."
         ) % (labels | _bounds(difference.seconds))
         return
-    whole = difference.seconds
-    is_whole = difference.rounds < 2 or whole.is_apart
+    whole_difference = difference.seconds
+    is_whole = difference.rounds < 2 or whole_difference.is_apart
     if not is_whole:
-        whole = difference.unqueued
-    words = labels | {"amount": amount(whole.value)}
+        whole_difference = difference.unqueued
+    words = labels | {"amount": amount(whole_difference.value)}
     if is_whole:
         less = _("%(b)s needs %(amount)s less per transaction than %(a)s")
         more = _("%(b)s needs %(amount)s more per transaction than %(a)s")
@@ -351,7 +351,7 @@ def _say_time(explanation: Explanation, difference: Difference) -> Iterator[str]
         more = _(
             "Without the time in the queue %(b)s needs %(amount)s more per transaction than %(a)s"
         )
-    sentence = (less if whole.value < 0 else more) % words
+    sentence = (less if whole_difference.value < 0 else more) % words
     moved = "".join(
         _(", %(part)s") % {"part": _part(name, difference.by_part[name])}
         for name in difference.moved
@@ -360,7 +360,7 @@ def _say_time(explanation: Explanation, difference: Difference) -> Iterator[str]
         yield _("%(difference)s: %(parts)s.") % {"difference": sentence, "parts": moved}
     else:
         yield _("%(difference)s.") % {"difference": sentence}
-    yield from _waiting(explanation, difference, whole)
+    yield from _waiting(explanation, difference, whole_difference)
 
 
 def _waiting(
