@@ -41,7 +41,7 @@ class Load(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(_("kept until"))
     # Of a dump that is uploaded, 0 without one.
-    dump_bytes = models.BigIntegerField(default=0)
+    dump_bytes = models.BigIntegerField(default=0, db_default=0)
 
     objects = LoadQuerySet.as_manager()
 

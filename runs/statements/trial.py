@@ -17,7 +17,7 @@ STATEMENT, OF_CAMPAIGN = "statement", "of_campaign"
 # The file in which a run keeps its times, encrypted.
 ARTIFACT = "trial.enc"
 _AND, _IS = "; ", " = "
-_SETTING = re.compile(rf"([a-z_]+){_IS}([0-9A-Za-z.]+)", re.ASCII)
+_SETTING = re.compile(rf"([a-z_]{{1,63}}+){_IS}([0-9A-Za-z.]{{1,63}}+)", re.ASCII)
 
 
 def level(put_back: Mapping[str, str]) -> str:

@@ -103,7 +103,7 @@ def test_a_fence_that_cannot_be_looked_at_in_the_end_keeps_the_result(
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 5)
     director = direct(plan)
     director.bench.nodes = tuple(
-        replace(node, fence=Fence(node.base.below("leases", "1"), 1))
+        replace(node, fence=Fence(node.base.join("leases", "1"), 1))
         for node in director.bench.nodes
     )
     found, hung = director.reporter.found, "sleep 300;" + fence.CHECK

@@ -1,6 +1,7 @@
 """No text from a stranger keeps the web process busy: every pattern of the code is linear."""
 
 from runs.scenarios import registry
+from runs.statements import needs
 from runs.tools.pgbench import command, script_check
 from runs.tools.pgbench.script_tokens import line_of_command
 from runs.tools.pgbench.scripts import GivenScript
@@ -18,6 +19,9 @@ VARIABLE = {
     ],
     "runs/tools/pgbench/command.py": [
         form for form, _since in command._KNOWN.values() if form
+    ],
+    "runs/statements/needs.py": [
+        pattern.pattern for _version, _construct, pattern in needs._CONSTRUCTS
     ],
     "runs/tools/pgbench/summary.py": [],
 }

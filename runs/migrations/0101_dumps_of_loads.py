@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="load",
             name="dump_bytes",
-            field=models.BigIntegerField(default=0),
+            field=models.BigIntegerField(default=0, db_default=0),
         ),
         migrations.CreateModel(
             name="LoadPart",
