@@ -16,7 +16,7 @@ _ARGUMENTS = re.compile(r"[a-z0-9_ ,.\[\]\"]{0,500}")
 _TYPE = re.compile(
     r"[a-z][a-z0-9_ ]{0,60}(?:\(\d{1,9}(?:,\d{1,9})?\))?[a-z ]{0,30}(?:\[\]){0,3}"
 )
-_OPTION = re.compile(r"([a-z_]{1,40}(?:\.[a-z_]{1,40})?)=([a-z0-9_.+-]{1,40})")
+_OPTION = re.compile(r"([a-z_]{1,40}+(?:\.[a-z_]{1,40}+)?+)=([a-z0-9_.+-]{1,40})")
 _DOLLARS = re.compile(
     r"CREATE OR REPLACE (?:FUNCTION|PROCEDURE) [^;$]{1,1000}"
     r"\$(?P<tag>function|procedure)\$(?P<body>.*)\$(?P=tag)\$\s?",
