@@ -154,6 +154,17 @@ def prove(
     return blocks.proof(list(suspects), given_arms, is_final=is_whole or has_ended)
 
 
+def prove_ended(arms: Arms, suspects: Sequence[str]) -> Proof | None:
+    """The answer of a campaign that has ended, without the arms that have too few values.
+
+    Such as of a setting that stops the server: others have theirs.
+    """
+    enough = {
+        name: values for name, values in arms.items() if len(values) >= LEAST_VALUES
+    }
+    return prove(enough, [name for name in suspects if name in enough], has_ended=True)
+
+
 def lacking(arms: Arms, names: Sequence[str]) -> dict[str, int]:
     """How many values each arm has, of the arms that have too few for an answer."""
     counts = {name: len(arms.get(name, {})) for name in names}

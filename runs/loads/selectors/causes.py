@@ -7,7 +7,7 @@ from functools import cached_property
 from django.utils.translation import gettext as _
 
 from runs.analysis.why import proof
-from runs.analysis.why.proof import AGAIN, ALL, A, Arms, B, Proof
+from runs.analysis.why.proof import Arms, Proof
 from runs.campaigns.selectors import ablation_words
 from runs.statements.put_back import PutBack
 
@@ -32,10 +32,7 @@ class FoundTrial:
         """None before the end, and where an arm that all are compared with has too few times."""
         if not self.has_ended:
             return None
-        few = proof.lacking(self.arms, [A, B, AGAIN, ALL, *self.put_back])
-        arms = {name: times for name, times in self.arms.items() if name not in few}
-        names = [name for name in self.put_back if name in arms]
-        return proof.prove(arms, names, has_ended=True)
+        return proof.prove_ended(self.arms, list(self.put_back))
 
 
 @dataclass(frozen=True)

@@ -105,20 +105,11 @@ def _informative(arms: Arms, unchanged: Sequence[str]) -> Arms:
 
 
 def _proof(arms: Arms, names: Sequence[str], *, has_ended: bool) -> Proof | None:
-    """Without the arms that have no answer at the end, such as of a setting that stops the server.
-
-    Others have theirs.
-    """
     if not names:
         return None
     if has_ended:
-        arms = {
-            name: values
-            for name, values in arms.items()
-            if len(values) >= proof.LEAST_VALUES
-        }
-        names = [name for name in names if name in arms]
-    return proof.prove(arms, names, has_ended=has_ended)
+        return proof.prove_ended(arms, names)
+    return proof.prove(arms, names)
 
 
 def is_open(ablation: Ablation) -> bool:
