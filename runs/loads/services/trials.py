@@ -5,8 +5,6 @@ faster on, and on the other one as it is, twice, with each setting put back, and
 copy the clusters that the load's campaign has left.
 """
 
-import json
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from runs.access.services import audit
 from runs.analysis.why.proof import A
+from runs.campaigns.services import repetitions
 from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.loads.selectors import loads
 from runs.loads.selectors.answers import LoadAnswer, Row
@@ -23,7 +22,6 @@ from runs.models import Campaign, Cell, Load, Run
 from runs.queue.services import plans
 from runs.queue.services.plans import NewRun
 from runs.scenarios.statements import trials
-from runs.shared import slugs
 from runs.shared.errors import ServiceError
 from runs.statements import trial
 
@@ -120,33 +118,19 @@ def _campaign(
         "name": load.name,
         "number": parameters[trial.STATEMENT],
     }
-    campaign = Campaign(
-        title=title[:200],
-        scenario=measured.scenario,
-        topology=measured.topology,
-        configuration=measured.configuration,
-        configuration_revision=measured.configuration_revision,
+    return repetitions.store_campaign(
+        measured,
+        title=title,
+        slug="trial",
+        by=by,
         factors={
             **measured.factors,
             "version": [side.cell.version for side in sides],
             trial.LEVEL: [side.level for side in sides],
         },
         parameters=parameters,
-        treatment=measured.treatment,
         repeats=1,
         slice_seconds=1,
-        remeasures=0,
-        most_attempts=measured.most_attempts,
-        seed=secrets.randbelow(2**31),
-        project=measured.project,
-        created_by=by,
-    )
-    return slugs.store(
-        campaign,
-        called=campaign.title,
-        otherwise="trial",
-        project=campaign.project,
-        taken=("new",),
     )
 
 
@@ -167,14 +151,8 @@ def _queue(campaign: Campaign, sides: Sequence[_Side]) -> None:
 
 def _cell(campaign: Campaign, ordinal: int, side: _Side) -> Cell:
     levels = {**side.cell.levels, trial.LEVEL: side.level}
-    return Cell(
-        campaign=campaign,
-        ordinal=ordinal,
-        levels=levels,
-        key=json.dumps(levels, sort_keys=True),
-        installation=side.cell.installation,
-        version=side.cell.version,
-        version_num=side.cell.version_num,
+    return repetitions.make_cell(
+        side.cell, campaign=campaign, ordinal=ordinal, levels=levels
     )
 
 
@@ -186,11 +164,4 @@ def _model(campaign: Campaign, cell: Cell, side: _Side) -> Run:
         parameters=dict(campaign.parameters),
         slice_s=1,
     )
-    return Run(
-        campaign=campaign,
-        cell=cell,
-        plan=plan.as_json(),
-        server=side.run.server,
-        hardware_id=side.run.hardware_id,
-        environment_id=side.run.environment_id,
-    )
+    return repetitions.make_run(side.run, cell=cell, plan=plan)

@@ -5,8 +5,6 @@ tools, load and treatment. Each arm has a cluster of its own, so that B again is
 in the same way: what differs between two such clusters is no effect.
 """
 
-import json
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +19,7 @@ from runs.access.services import audit
 from runs.analysis.why import repairs, suspects
 from runs.analysis.why.proof import AGAIN, ALL, GIVEN, LOOKS, A, B
 from runs.analysis.why.suspects import Suspect
-from runs.campaigns.services import random_order
+from runs.campaigns.services import random_order, repetitions
 from runs.campaigns.services.campaign_limits import MOST_IN_TURN, MOST_SECONDS_IN_TURN
 from runs.execution.evidence.evidence import WAITS_SINCE
 from runs.execution.machine.treatment import Treatment
@@ -30,7 +28,6 @@ from runs.fingerprints import fingerprint
 from runs.models import Ablation, Campaign, Cell, Run
 from runs.queue.services import plans
 from runs.queue.services.plans import NewRun
-from runs.shared import slugs
 from runs.shared.errors import ServiceError
 from runs.why.selectors.ablations import ARM
 from runs.why.selectors.explanation import Explanation
@@ -239,32 +236,18 @@ def _campaign(
     explained = explanation.b.campaign
     factors = {name: [level] for name, level in explanation.b.levels.items()}
     versions = dict.fromkeys((explanation.a.version, explanation.b.version))
-    campaign = Campaign(
-        title=f"Why {explanation.labels[1]} differs from {explanation.labels[0]}"[:200],
-        scenario=explained.scenario,
-        topology=explained.topology,
-        configuration=explained.configuration,
-        configuration_revision=explained.configuration_revision,
+    return repetitions.store_campaign(
+        explained,
+        title=f"Why {explanation.labels[1]} differs from {explanation.labels[0]}",
+        slug="why",
+        by=by,
         factors={**factors, "version": list(versions), ARM: [arm.name for arm in arms]},
         parameters=explained.parameters,
-        treatment=explained.treatment,
         repeats=rounds,
         slice_seconds=slice_seconds,
         # What decides on the second six rounds is the proof (`repeats.add_round`).
         wanted_half_width=0.01,
         most_repeats=LOOKS[1],
-        remeasures=0,
-        most_attempts=explained.most_attempts,
-        seed=secrets.randbelow(2**31),
-        project=explained.project,
-        created_by=by,
-    )
-    return slugs.store(
-        campaign,
-        called=campaign.title,
-        otherwise="why",
-        project=campaign.project,
-        taken=("new",),
     )
 
 
@@ -285,7 +268,7 @@ def _queue(
             if cell_id != arm.of.pk
         ]
         own_plan = _plan_arm(plan, others[0] if others else plan, campaign, arm)
-        models.append(_model(campaign, cell, own_plan, model_run))
+        models.append(repetitions.make_run(model_run, cell=cell, plan=own_plan))
     plans.store(
         [
             NewRun(models[number_of_arm], repeat, position)
@@ -298,27 +281,8 @@ def _queue(
 
 def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:
     levels = {**arm.of.levels, ARM: arm.name}
-    return Cell(
-        campaign=campaign,
-        ordinal=ordinal,
-        levels=levels,
-        key=json.dumps(levels, sort_keys=True),
-        installation=arm.of.installation,
-        version=arm.of.version,
-        version_num=arm.of.version_num,
-        workload_version=arm.of.workload_version,
-    )
-
-
-def _model(campaign: Campaign, cell: Cell, plan: RunPlan, run: Run) -> Run:
-    """What the runs of an arm share, on the machine of that run."""
-    return Run(
-        campaign=campaign,
-        cell=cell,
-        plan=plan.as_json(),
-        server=run.server,
-        hardware_id=run.hardware_id,
-        environment_id=run.environment_id,
+    return repetitions.make_cell(
+        arm.of, campaign=campaign, ordinal=ordinal, levels=levels
     )
 
 
