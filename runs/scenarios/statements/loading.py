@@ -163,6 +163,10 @@ async def _parts(load: LoadContent) -> AsyncIterator[bytes]:
             raise load_missing(load.slug) from None
 
 
+# Of a newer pg_restore or dump, which sets what an older server does not have.
+_UNKNOWN_SETTING = "unrecognized configuration parameter"
+
+
 async def _restore(bench: Bench, path: str, list_file: str) -> None:
     """Restore what a list has, by pg_restore: nothing in it is read by psql."""
     argv = (
@@ -191,8 +195,7 @@ def has_failed(stderr: str) -> bool:
     errors = [
         line for line in stderr.splitlines() if "error: " in line or "ERROR:" in line
     ]
-    unknown = "unrecognized configuration parameter"
-    return not errors or any(unknown not in line for line in errors)
+    return not errors or any(_UNKNOWN_SETTING not in line for line in errors)
 
 
 def load_missing(slug: str) -> TargetProblem:
@@ -220,7 +223,7 @@ def _not_loaded(bench: Bench, result: StepResult) -> TargetProblem:
     errors = [
         line
         for line in result.stderr.splitlines()
-        if "ERROR:" in line and "unrecognized configuration parameter" not in line
+        if "ERROR:" in line and _UNKNOWN_SETTING not in line
     ]
     return TargetProblem(
         _("The data cannot be loaded into PostgreSQL %(version)s: %(error)s"),

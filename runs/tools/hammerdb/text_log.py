@@ -115,7 +115,7 @@ def _take(line: str, log: Log) -> None:
     text = _message(line)
     if not text:
         return
-    log.own_lines += 1
+    is_own = True
     if result := _RESULTS[0].fullmatch(text) or _RESULTS[1].fullmatch(text):
         log.results.append(result.groupdict())
     elif setting := _SETTINGS.fullmatch(text):
@@ -130,9 +130,10 @@ def _take(line: str, log: Log) -> None:
     elif _QUERIES.match(text):
         log.values.setdefault("benchmark", "TPROC-H")
     elif not _take_profile(text, log):
-        log.own_lines -= not _OWN.search(line)
+        is_own = _OWN.search(line) is not None
         if not _SILENT.fullmatch(text):
             log.unknown_lines.append(line)
+    log.own_lines += is_own
 
 
 def _take_failure(line: str, text: str, log: Log) -> None:
