@@ -170,6 +170,8 @@ class Run(models.Model):
     DOUBTFUL = Q(state=State.FINISHED, validity__in=DOUBTED)
     # Withdrawn by rule: invalid, and nobody has said that it counts all the same.
     LEFT_OUT = Q(state=State.WITHDRAWN, code=Validity.INVALID)
+    # Measured to its end, whether it counts by its certificate or not.
+    MEASURED = Q(state=State.FINISHED) | LEFT_OUT
 
     # Each is the first column of indexes below: another one would only make uploads slower.
     campaign = models.ForeignKey(

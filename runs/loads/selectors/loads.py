@@ -1,11 +1,11 @@
 """Loads and their campaigns: members of a load's project see it, and nobody else."""
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
-from runs.models import Campaign, Load, Run, Token
+from runs.models import Campaign, Load, Token
 from runs.scenarios import statements
 from runs.statements import trial
 
@@ -40,9 +40,3 @@ def trials_of(measured: Campaign) -> QuerySet[Campaign]:
         scenario=measured.scenario_id,
         parameters__contains={trial.OF_CAMPAIGN: measured.pk},
     ).order_by("-pk")
-
-
-def measured_runs() -> Q:
-    """Runs with figures, whether they count or not: an invalid run is withdrawn by itself."""
-    invalid = Q(state=Run.State.WITHDRAWN, validity=Run.Validity.INVALID)
-    return Q(state=Run.State.FINISHED) | invalid

@@ -60,7 +60,7 @@ def answer(
 
 def _measured(key: str, campaign: Campaign) -> list[Measured]:
     # Whether the round of an invalid run counts is for the answer to say.
-    runs = Run.objects.filter(loads.measured_runs(), campaign=campaign)
+    runs = Run.objects.filter(Run.MEASURED, campaign=campaign)
     files = Artifact.objects.filter(run__in=runs, name=content.ARTIFACT)
     measured = []
     for file in files.select_related("run__cell"):

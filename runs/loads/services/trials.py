@@ -78,7 +78,7 @@ def _row(answer: LoadAnswer, statement: int) -> Row:
 
 def _side(measured: Campaign, version: str, level: str) -> _Side:
     measured_runs = Run.objects.filter(
-        loads.measured_runs(), campaign=measured, cell__version=version
+        Run.MEASURED, campaign=measured, cell__version=version
     )
     run = measured_runs.select_related("cell__installation").order_by("-repeat").first()
     if run is None or run.plan is None:

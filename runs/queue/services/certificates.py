@@ -79,9 +79,7 @@ def judge_some() -> int | None:
     instance, _created = Instance.objects.get_or_create(pk=1)
     if instance.judged_rules == RULES_VERSION:
         return None
-    finished = Run.objects.filter(
-        Q(state=Run.State.FINISHED) | Run.LEFT_OUT, origin=Origin.EXECUTED
-    )
+    finished = Run.objects.filter(Run.MEASURED, origin=Origin.EXECUTED)
     # Without a certificate there is no such key: the comparison is then neither true nor false.
     never = Q(certificate__rules__isnull=True)
     outdated = finished.filter(never | ~Q(certificate__rules=RULES_VERSION)).order_by(

@@ -31,7 +31,6 @@ from runs.queue.services.plans import NewRun
 from runs.shared.errors import ServiceError
 from runs.why.selectors.ablations import ARM
 from runs.why.selectors.explanation import Explanation
-from runs.why.services.sides import MEASURED
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ def _recordable(names: Sequence[str], plan: RunPlan) -> dict[str, bool]:
 
 
 def _plan(cell: Cell) -> tuple[Run, RunPlan]:
-    runs = cell.runs.filter(MEASURED, plan__isnull=False, server__isnull=False)
+    runs = cell.runs.filter(Run.MEASURED, plan__isnull=False, server__isnull=False)
     run = runs.select_related("server").order_by("-repeat").first()
     if run is None:
         raise ServiceError(

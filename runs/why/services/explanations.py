@@ -289,7 +289,7 @@ def _objects_first(candidates: Sequence[Suspect]) -> Sequence[Suspect]:
 
 def _length(a: Cell, b: Cell, proposed: Sequence[Suspect]) -> Length | None:
     """By the mean time that the runs of both cells took, clusters included."""
-    runs = Run.objects.filter(sides.MEASURED, cell__in=(a, b))
+    runs = Run.objects.filter(Run.MEASURED, cell__in=(a, b))
     times = [
         (end - begin).total_seconds()
         for begin, end in runs.values_list("started_at", "finished_at")

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
-
 from benchlab.bucket import StoreError
 from runs import foreign_json
 from runs.analysis.why import account
@@ -26,7 +24,6 @@ from runs.servers.selectors.hardware import ENVIRONMENT_FIELDS, HARDWARE_FIELDS
 from runs.tools import known_metrics
 
 MOST_ROUNDS = 12
-MEASURED = Q(state=Run.State.FINISHED) | Run.LEFT_OUT
 # Units of metrics that are the time of what is measured, which then is one transaction.
 SECONDS = {"s": 1.0, "ms": 1e-3}
 # How a user's own script makes its data, in the plan of a run.
@@ -64,7 +61,7 @@ def clients_of(cell: Cell) -> int:
 
 def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
     """Those that are left out since others had the machine are among them: the parts say so."""
-    runs = Run.objects.filter(MEASURED, cell__in=cells).select_related(
+    runs = Run.objects.filter(Run.MEASURED, cell__in=cells).select_related(
         "settings", "hardware", "environment"
     )
     runs_of_cell = group_by_key((run.cell_id, run) for run in runs.order_by("repeat"))

@@ -393,7 +393,9 @@ def test_all_doors_print_the_same_answer(client, load, answered):
 
 def invalidate(runs):
     Run.objects.filter(pk__in=[run.pk for run in runs]).update(
-        state=Run.State.WITHDRAWN, validity=Run.Validity.INVALID
+        state=Run.State.WITHDRAWN,
+        code=Run.Validity.INVALID,
+        validity=Run.Validity.INVALID,
     )
 
 
@@ -413,7 +415,7 @@ def test_a_round_with_an_invalid_run_is_left_out_as_a_round(client, load, answer
     assert told.rounds == 5
     assert told.caution.startswith("In 3 of 5 rounds a run is invalid")
     # What somebody has withdrawn is left out in any case.
-    Run.objects.filter(pk=runs[0].pk).update(validity=Run.Validity.VALID)
+    Run.objects.filter(pk=runs[0].pk).update(code="withdrawn")
     assert results.answer(load, answered).all_rounds == 4
 
 
