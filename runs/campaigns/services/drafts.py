@@ -58,6 +58,7 @@ class Draft:
 
     With `more_configurations` the configuration is a factor. Each setting of `settings` is a factor
     too: its levels are values as any version writes them, and they replace the configuration's.
+    `title_ja` is its title in Japanese where nobody has typed one.
     `reproduces` is the slug of the published campaign that is repeated. With `slice_seconds` the
     runs of a round are measured in turn, in slices of so many seconds; else one after the other.
     """
@@ -87,6 +88,7 @@ class Draft:
     settings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     reproduces: str = ""
     slice_seconds: int | None = None
+    title_ja: str = ""
 
     @property
     def configurations(self) -> tuple[Configuration | None, ...]:

@@ -8,10 +8,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from runs.access.services import audit, encryption, host_secrets
 from runs.campaigns.services import campaigns
 from runs.campaigns.services.drafts import Draft
+from runs.campaigns.services.titles import make_titles
 from runs.configurations.services import configurations
 from runs.loads.services import dumps, results
 from runs.models import Campaign, Installation, Load, Project, Server
@@ -233,8 +235,12 @@ def queue(*, load: Load, asked: Asked, by: User | None) -> Campaign:
             for installation in asked.installations
         },
     )
+    titles = make_titles(
+        gettext_noop("%(name)s, statement by statement"), name=load.name
+    )
     draft = Draft(
-        title=_("%(name)s, statement by statement") % {"name": load.name},
+        title=titles.english,
+        title_ja=titles.japanese,
         scenario=statements.SCENARIO.slug,
         server=asked.server,
         installations=asked.installations,

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from runs.access.services import audit
 from runs.analysis.why.proof import A
 from runs.campaigns.services import repetitions
+from runs.campaigns.services.titles import make_titles
 from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.loads.selectors import loads
 from runs.loads.selectors.answers import LoadAnswer, Row
@@ -114,13 +116,15 @@ def _campaign(
     parameters: Mapping[str, int],
     by: User | None,
 ) -> Campaign:
-    title = _("%(name)s, statement %(number)d: settings put back") % {
-        "name": load.name,
-        "number": parameters[trial.STATEMENT],
-    }
+    titles = make_titles(
+        gettext_noop("%(name)s, statement %(number)d: settings put back"),
+        name=load.name,
+        number=parameters[trial.STATEMENT],
+    )
     return repetitions.store_campaign(
         measured,
-        title=title,
+        title=titles.english,
+        title_ja=titles.japanese,
         slug="trial",
         by=by,
         factors={

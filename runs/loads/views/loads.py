@@ -20,7 +20,7 @@ from runs.loads.services import dumps, loads, results, trials
 from runs.loads.services.loads import Preview
 from runs.loads.views.forms import LoadForm, MeasureForm, PartForm
 from runs.models import Campaign, Load
-from runs.shared import pages
+from runs.shared import formats, pages
 from runs.shared.errors import Refused, ServiceError
 from runs.statements.load import LeftOut
 
@@ -203,7 +203,8 @@ def load_try(request: HttpRequest, slug: str, campaign: str) -> HttpResponse:
             statement=int(number),
             by=cast(User, request.user),
         )
-        messages.success(request, _("Queued: %(title)s.") % {"title": queued.title})
+        title = formats.translate_field(queued, "title")
+        messages.success(request, _("Queued: %(title)s.") % {"title": title})
     return redirect(
         f"{reverse('load-answer', args=[slug, campaign])}?{urlencode(sides)}"
     )

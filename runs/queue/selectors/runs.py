@@ -37,6 +37,7 @@ _LISTED = (
     "cell__version",
     "campaign__slug",
     "campaign__title",
+    "campaign__title_ja",
     "server__slug",
 )
 
@@ -96,6 +97,7 @@ _LINE = (
     "started_at",
     "finished_at",
     "campaign__title",
+    "campaign__title_ja",
     "cell__levels",
     "cell__revision__sha",
     "server__name",
