@@ -265,8 +265,14 @@ def _heat(results: Found) -> dict[str, Any] | None:
 
 
 def _switch(results: Found, query: QueryDict) -> list[tuple[str, str, bool]]:
-    """(query, title, is shown) of the table about each factor; empty if there is one."""
-    if len(results.tables.subjects) < 2:
+    """(query, title, is shown) of the table about each factor.
+
+    Empty if there is one, and if none has a row: no two cells differ in one factor alone.
+    """
+    subjects = results.tables.subjects
+    if len(subjects) < 2:
+        return []
+    if not results.ratios and not any(map(results.tables.list_rows, subjects)):
         return []
     shown_subjects = {row.subject for row in results.ratios}
     return [
@@ -275,7 +281,7 @@ def _switch(results: Found, query: QueryDict) -> list[tuple[str, str, bool]]:
             str(TITLES[name]) if name in TITLES else results.words.title(name),
             name == results.subject or (not results.subject and name in shown_subjects),
         )
-        for name in results.tables.subjects
+        for name in subjects
     ]
 
 
