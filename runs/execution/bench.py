@@ -86,6 +86,8 @@ class Bench:
         self._steps: dict[str, InHand] = {}
         # Whether PostgreSQL was started and should run: only then a failure can mean that it ended.
         self.is_serving = False
+        # How often the load itself has the server restarted: each stop writes a checkpoint.
+        self.restarts = 0
         # The extensions that each cluster offers, by its name, as soon as all are running.
         self.extensions: dict[str, frozenset[str]] = {}
         # Where the load connects if not to the run's own cluster: a pooler, or a further cluster.
@@ -356,6 +358,12 @@ class Bench:
         self.load_spans[node.name] = (result.started, result.finished)
         return result
 
+    async def act_beforehand(self) -> None:
+        """Do once what comes right before the load: earlier where a step must follow a restart."""
+        beforehand, self.beforehand = self.beforehand, []
+        for act in beforehand:
+            await act()
+
     async def load_step(
         self,
         name: str,
@@ -370,9 +378,7 @@ class Bench:
 
         The caller handles the exit status.
         """
-        beforehand, self.beforehand = self.beforehand, []
-        for act in beforehand:
-            await act()
+        await self.act_beforehand()
         node = on or self.database
         machines = self._loaded_machines(node)
         before = await usage.read_all(machines)

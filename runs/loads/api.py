@@ -93,6 +93,11 @@ class LoadAnswerSerializer(serializers.Serializer[LoadAnswer]):
     drawn_note = serializers.CharField(
         help_text="Of values that were drawn, if any were."
     )
+    caches = serializers.ChoiceField(source="caches.word", choices=["cold", "warm"])
+    caches_note = serializers.CharField(
+        source="caches.sentence",
+        help_text="What was done before each execution, and what it read from storage.",
+    )
     whole = LoadWholeSerializer(allow_null=True)
     whole_notes = serializers.ListField(
         child=serializers.CharField(),

@@ -207,7 +207,7 @@ class FurtherCluster:
 class Parameter:
     """A constant of a campaign: a whole number with a unit and bounds.
 
-    `zero` says what 0 means where it is no number: "as fast as it goes".
+    `zero` says what 0 means where it is no number: "as fast as it goes"; `one` likewise 1: "yes".
     """
 
     name: str
@@ -218,6 +218,7 @@ class Parameter:
     maximum: int
     help: str = ""
     zero: str = ""
+    one: str = ""
 
 
 @dataclass(frozen=True)

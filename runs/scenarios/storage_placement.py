@@ -16,6 +16,7 @@ differ, and the run says so. With data that fit into memory they hardly differ.
 from dataclasses import replace
 
 from runs.execution.bench import Bench
+from runs.execution.clusters import file_cache
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.steps.base_dir import BaseDir
@@ -77,16 +78,6 @@ for dir; do
     echo "$(stat -c %d "$dir") $(stat -f -c %T "$dir") $can"
 done
 """
-# Drops files that are on disk from the cache; dd does it for a file's owner (nocache, count=0), and
-# is started for each: so not for those of initdb's own databases, with numbers below 16384.
-_FORGET = r"""
-export LC_ALL=C
-sync
-find -L "$@" -type f -size +0 ! -path '*/base/[0-9]/*' ! -path '*/base/1[0-5][0-9][0-9][0-9]/*' \
-    2>/dev/null | while read -r file; do
-    dd if="$file" iflag=nocache count=0 2>/dev/null || exit 1
-done
-"""
 
 
 class StoragePlacement(pgbench_procedure.PrewarmedTables):
@@ -109,14 +100,7 @@ class StoragePlacement(pgbench_procedure.PrewarmedTables):
             argv = ["sh", "-c", _MOVE_WAL, "move-wal", cluster.data, folder]
             await bench.step("move-wal", argv)
         places = [cluster.data, *([folder] if folder else [])]
-        forgot = await bench.step(
-            "forget", ["sh", "-c", _FORGET, "forget", *places], check=False
-        )
-        if forgot.exit_status != 0:
-            bench.note(
-                "cache_kept",
-                _("The system's cache may still hold the files of the cluster."),
-            )
+        await file_cache.forget(bench, places, step="forget")
         await bench.step("start-placed", cluster.start(), serving=cluster)
 
     async def warm(self, bench: Bench) -> None:

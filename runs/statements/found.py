@@ -15,7 +15,8 @@ class FoundUnit:
     """A statement's time by one run: of a call in milliseconds, None if it failed.
 
     `code` is its SQLSTATE. `plans` are what EXPLAIN printed, one for each of its statements, and
-    `shapes` what is compared of them.
+    `shapes` what is compared of them. `read_bytes` is what the server read from storage for a cold
+    execution, its session included; None for a warm one.
     """
 
     number: int
@@ -24,6 +25,7 @@ class FoundUnit:
     code: str
     plans: tuple[str, ...] = ()
     shapes: tuple[PlanShape, ...] = ()
+    read_bytes: float | None = None
 
 
 WholeProblem = Literal["old_client", "nothing_left", "ended"]

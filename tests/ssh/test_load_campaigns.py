@@ -98,7 +98,7 @@ def test_a_load_is_answered_and_a_statement_of_it_is_tried(server, load, measure
     slices = slices_of(campaign)
     assert len(slices) == 12 * (1 + 5)
     assert overlapping(slices) == []
-    (found,) = results._trials(results.key_of(load), measured)
+    (found,) = results.find_trials(load, measured)
     assert found.has_ended
     assert found.arms.keys() == {"A", *trial.arms(trial.level(found.put_back))}
     # Without its index the statement reads the table.

@@ -16,7 +16,7 @@ from runs.statements.content import LoadContent, LoadData
 from runs.statements.dumps import DumpReader
 from runs.statements.found import Found
 from runs.statements.trial import TrialTimes
-from tests.ssh.arranging import NOTHING, nothing_is_left
+from tests.ssh.arranging import NOTHING, nothing_is_left, with_contrib
 from tests.ssh.directing import execute
 
 pytestmark = pytest.mark.openssh
@@ -351,6 +351,83 @@ def test_more_statements_than_pgbench_has_scripts_are_all_drawn(found_whole):
     assert whole.problem == "", whole.message
     assert len(whole.drawn) == many
     assert whole.calls_per_second > 10
+
+
+ACCOUNTS = """
+SELECT sum(abalance) FROM pgbench_accounts;
+SELECT abalance FROM pgbench_accounts WHERE aid = 7;
+"""
+# Of scale 1, its pages have 8 kB.
+PAGES = 1640
+OLD, NEW = "9.6.24", "18.0"
+
+
+@pytest.fixture
+def cold(direct, of_load, account, binaries):
+    """What a run of cold executions finds of each statement, by its text, and its findings."""
+
+    def measure(version, arm=None):
+        plan, given = of_load(ACCOUNTS, LoadData("pgbench", scale=1))
+        if version == OLD:
+            plan = with_contrib(plan, account, OLD)
+        else:
+            plan = replace(plan, bindir=str(binaries.postgresql18), version_num=180004)
+        parameters = {**plan.parameters, "passes": 1, "cold": 1, "whole_clients": 2}
+        levels = {**plan.levels, "version": version}
+        if arm is not None:
+            parameters |= {"duration": 2, trial.STATEMENT: 1}
+            levels[trial.LEVEL] = arm
+        director = direct(replace(plan, parameters=parameters, levels=levels))
+        director.bench.load = given
+        findings = execute(director)
+        files = {artifact.name: artifact.content for artifact in findings.artifacts}
+        if arm is not None:
+            stored = content.opened(given.key, files[trial.ARTIFACT])
+            return TrialTimes.from_json(stored).arms, findings
+        found = Found.from_json(content.opened(given.key, files[content.ARTIFACT]))
+        units = {unit.text: found.units[unit.number - 1] for unit in given.units}
+        return units, found.whole, findings
+
+    return measure
+
+
+@pytest.mark.on_disk
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_a_cold_execution_reads_all_of_its_table_from_the_disk(cold, base_dir, version):
+    """By the kernel's counters, for which a read from the system's cache is none."""
+    units, whole, findings = cold(version)
+    summed = units["SELECT sum(abalance) FROM pgbench_accounts"]
+    (plan,) = summed.shapes
+    assert plan.blocks_read >= PAGES
+    assert summed.read_bytes >= PAGES * 8192
+    found_one = units["SELECT abalance FROM pgbench_accounts WHERE aid = ?"]
+    # Two pages of the index and one of the table, and the catalogue of a new session.
+    assert found_one.shapes[0].blocks_read >= 2
+    assert 0 < found_one.read_bytes < summed.read_bytes / 2
+    assert whole.calls_per_second > 0
+    codes = {note.code for note in findings.notes}
+    assert "cold_executions" in codes
+    # Those of the restarts are none of the load.
+    assert "checkpoint_during_run" not in codes
+    assert nothing_is_left(base_dir) == NOTHING
+
+
+@pytest.mark.on_disk
+def test_a_trial_is_cold_where_the_answer_was(cold):
+    arms, findings = cold(NEW, trial.level({"enable_seqscan": "off"}))
+    assert list(arms) == ["B", "B again", "enable_seqscan"]
+    assert {len(times) for times in arms.values()} == {2}
+    assert "cold_executions" in {note.code for note in findings.notes}
+
+
+def test_what_is_always_in_memory_is_not_called_cold(cold, base_dir):
+    kind = subprocess.check_output(["stat", "-f", "-c", "%T", base_dir], text=True)
+    if kind.strip() != "tmpfs":
+        pytest.skip("the tests' folder is on a disk")
+    with pytest.raises(TargetProblem) as raised:
+        cold(NEW)
+    assert raised.value.code == "not_cold"
+    assert nothing_is_left(base_dir) == NOTHING
 
 
 @pytest.fixture

@@ -235,7 +235,7 @@ def parameter_texts(campaign: Campaign) -> list[tuple[str, str]]:
 
 
 def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
-    """(title, value, unit) of what the scenario keeps constant; a 0 in words if it has any."""
+    """(title, value, unit) of what the scenario keeps constant; a 0 or 1 in words if it has any."""
     slug = campaign.scenario.slug
     scenario_parameters = registry.get(slug).parameters if registry.knows(slug) else ()
     parameter_of = {parameter.name: parameter for parameter in scenario_parameters}
@@ -250,6 +250,8 @@ def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
 def _parameter(scenario_parameter: Parameter, value: Any) -> tuple[str, Any, str]:
     if value == 0 and scenario_parameter.zero:
         return _(scenario_parameter.title), _(scenario_parameter.zero), ""
+    if value == 1 and scenario_parameter.one:
+        return _(scenario_parameter.title), _(scenario_parameter.one), ""
     return (
         _(scenario_parameter.title),
         value,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
@@ -262,6 +262,53 @@ class WholeAnswer:
 
 
 @dataclass(frozen=True)
+class Caches:
+    """How executions found the caches; what a cold one read from storage on each version, in bytes.
+
+    The bytes are the median of the statements, and None where the kernel does not count them.
+    """
+
+    is_cold: bool
+    base: str
+    head: str
+    base_bytes: float | None = None
+    head_bytes: float | None = None
+
+    @property
+    def word(self) -> Literal["cold", "warm"]:
+        """The code of it."""
+        return "cold" if self.is_cold else "warm"
+
+    @property
+    def sentence(self) -> str:
+        """What was done before each execution."""
+        if not self.is_cold:
+            return _("Warm: in each run everything was executed once before.")
+        return " ".join(filter(None, (self._cold_part, self._bytes_part)))
+
+    @property
+    def _cold_part(self) -> str:
+        return _(
+            "Cold: before each execution PostgreSQL was restarted, and its files were dropped from "
+            "the machine's memory; the load as a whole began so."
+        )
+
+    @property
+    def _bytes_part(self) -> str:
+        if self.base_bytes is None or self.head_bytes is None:
+            return _("How much was read from storage is not known.")
+        return _(
+            "For an execution and its session %(base)s read %(base_bytes)s from storage, and "
+            "%(head)s %(head_bytes)s (medians of the statements)."
+        ) % {
+            "base": self.base,
+            "head": self.head,
+            "base_bytes": formats.bytesize(round(self.base_bytes)),
+            "head_bytes": formats.bytesize(round(self.head_bytes)),
+        }
+
+
+@dataclass(frozen=True)
 class LoadAnswer:
     """A load on `head` against `base`. `versions` are all that were measured.
 
@@ -276,6 +323,7 @@ class LoadAnswer:
     rounds: int
     rows: tuple[Row, ...]
     whole: WholeAnswer | None
+    caches: Caches
     left_out: tuple[LeftOut, ...]
     whole_notes: tuple[str, ...] = ()
     all_rounds: int = 0
@@ -432,6 +480,17 @@ class LoadAnswer:
         )
 
     @property
+    def notes(self) -> list[str]:
+        """What is to be known beside the figures, a sentence or more each."""
+        notes = (
+            self.caches.sentence,
+            *self.whole_notes,
+            self.caution,
+            self.drawn_note,
+        )
+        return list(filter(None, notes))
+
+    @property
     def _ends(self) -> dict[str, str]:
         return {"base": self.base, "head": self.head}
 
@@ -458,6 +517,7 @@ def answer(
     measured: Sequence[Measured],
     *,
     trials: Sequence[FoundTrial] = (),
+    is_cold: bool = False,
     base: str = "",
     head: str = "",
 ) -> LoadAnswer | None:
@@ -488,6 +548,13 @@ def answer(
             for row in _ordered(_rows(units, pairs, judged))
         ),
         whole=whole,
+        caches=Caches(
+            is_cold=is_cold,
+            base=base,
+            head=head,
+            base_bytes=pairs.median_read(pairs.base),
+            head_bytes=pairs.median_read(pairs.head),
+        ),
         left_out=tuple(left_out),
         whole_notes=tuple(_whole_notes(pairs, whole)),
         all_rounds=len(pairs.all_rounds),
@@ -557,6 +624,16 @@ class _Pairs:
         times = [self.time(side, one_round, number) for one_round in self.rounds]
         known_times = [time for time in times if time is not None]
         return fmean(known_times) if known_times else None
+
+    def median_read(self, side: Mapping[int, Mapping[int, FoundUnit]]) -> float | None:
+        """The bytes that a cold execution read, of all statements and rounds; None if unknown."""
+        reads = [
+            unit.read_bytes
+            for one_round in self.rounds
+            for unit in side[one_round].values()
+            if unit.read_bytes is not None
+        ]
+        return median(reads) if reads else None
 
     def whole_ratios(self, units: Sequence[Unit]) -> list[float]:
         """The logs of the whole load's time, at its calls, of what runs on both in each round."""

@@ -16,8 +16,7 @@ def markdown(answer: LoadAnswer) -> str:
         answer.family,
         "",
     ]
-    notes = [*answer.whole_notes, *filter(None, [answer.caution, answer.drawn_note])]
-    for note in notes:
+    for note in answer.notes:
         lines += [_cell(note), ""]
     lines += [
         "| {} | {} | {} | {} | {} |".format(

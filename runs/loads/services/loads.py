@@ -201,7 +201,8 @@ def remove_expired() -> int:
 class Asked:
     """On what a load is measured: installations of one server, how often, and for how long.
 
-    `clients` are those of the load as a whole; with 0 it is not measured.
+    `clients` are those of the load as a whole; with 0 it is not measured. If it `is_cold`, caches
+    are emptied before each execution.
     """
 
     server: Server
@@ -211,8 +212,11 @@ class Asked:
     clients: int
     statement_timeout: int
     disk_mb: int
+    is_cold: bool = False
 
 
+# At least in a run. A cold execution takes a restart: further rounds say more than passes.
+WARM_PASSES, COLD_PASSES = 3, 1
 LEAST_ROUNDS, USUAL_ROUNDS, MOST_ROUNDS = 3, 6, 50
 
 
@@ -249,7 +253,8 @@ def queue(*, load: Load, asked: Asked, by: User | None) -> Campaign:
         levels={statements.FACTOR: [load.slug]},
         parameters={
             "duration": asked.seconds,
-            "passes": 3,
+            "passes": COLD_PASSES if asked.is_cold else WARM_PASSES,
+            statements.COLD: int(asked.is_cold),
             statements.CLIENTS: asked.clients,
             "statement_timeout": asked.statement_timeout,
             "disk_mb": asked.disk_mb,

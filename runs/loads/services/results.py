@@ -14,6 +14,7 @@ from runs.loads.selectors.answers import LoadAnswer, Measured
 from runs.loads.selectors.causes import FoundTrial
 from runs.models import Artifact, Campaign, Load, Run
 from runs.queue.services import artifacts
+from runs.scenarios import statements
 from runs.statements import content, trial
 from runs.statements.content import LoadData, data_of, units_of
 from runs.statements.found import Found
@@ -52,7 +53,8 @@ def answer(
         parts.units,
         parts.left_out,
         _measured(key, campaign),
-        trials=_trials(key, campaign),
+        trials=_find_trials(key, campaign),
+        is_cold=bool(campaign.parameters.get(statements.COLD)),
         base=base,
         head=head,
     )
@@ -85,8 +87,15 @@ def _stored(key: str, file: Artifact) -> dict[str, Any] | None:
         return None
 
 
-def _trials(key: str, campaign: Campaign) -> list[FoundTrial]:
-    """The trials of its statements, the newest first: three queries, and a file for each run."""
+def find_trials(load: Load, campaign: Campaign) -> list[FoundTrial]:
+    """The trials of statements of a load's campaign, the newest first.
+
+    Three queries, and a file for each run.
+    """
+    return _find_trials(key_of(load), campaign)
+
+
+def _find_trials(key: str, campaign: Campaign) -> list[FoundTrial]:
     campaigns = list(loads.trials_of(campaign).prefetch_related("cells"))
     files = Artifact.objects.filter(
         run__campaign__in=campaigns, name=trial.ARTIFACT

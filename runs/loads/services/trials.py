@@ -23,6 +23,7 @@ from runs.loads.selectors.answers import LoadAnswer, Row
 from runs.models import Campaign, Cell, Load, Run
 from runs.queue.services import plans
 from runs.queue.services.plans import NewRun
+from runs.scenarios import statements
 from runs.scenarios.statements import trials
 from runs.shared.errors import ServiceError
 from runs.statements import trial
@@ -96,10 +97,12 @@ def _parameters(measured: Campaign, row: Row) -> dict[str, int]:
     settings = row.cause.settings if row.cause else ()
     arms = 2 + len(settings) + (len(settings) > 1)
     milliseconds = (row.base_ms or 0.0) + arms * (row.head_ms or 0.0)
+    if measured.parameters.get(statements.COLD):
+        milliseconds += (1 + arms) * statements.RESTART_MS
     kept_parameters = {
         name: value
         for name, value in measured.parameters.items()
-        if name in {"statement_timeout", "disk_mb", "passes"}
+        if name in {"statement_timeout", "disk_mb", "passes", statements.COLD}
     }
     return {
         **kept_parameters,

@@ -18,6 +18,8 @@ from runs.tools import packed_files
 CODE = {"class": "code", "spellcheck": "false", "autocomplete": "off", "wrap": "off"}
 # What is written into a form; a file may be larger.
 MOST_WRITTEN = 1_000_000
+WARM, COLD = "warm", "cold"
+CACHES = ((WARM, _("warm")), (COLD, _("cold")))
 
 
 class TextFile(forms.FileField):
@@ -227,6 +229,15 @@ class MeasureForm(forms.Form):
             "as long."
         ),
     )
+    caches = forms.ChoiceField(
+        label=_("Caches"),
+        choices=CACHES,
+        initial=WARM,
+        help_text=_(
+            "Cold: before each execution PostgreSQL is restarted, and its files are dropped from "
+            "the machine's memory, which takes one or two seconds."
+        ),
+    )
     clients = forms.IntegerField(
         label=_("Clients of the load as a whole"),
         initial=8,
@@ -281,5 +292,6 @@ class MeasureForm(forms.Form):
     def asked(self) -> Asked:
         """What was asked for, of a valid form."""
         fields = dict(self.cleaned_data)
+        fields["is_cold"] = fields.pop("caches") == COLD
         fields["installations"] = list(fields["installations"])
         return Asked(**fields)

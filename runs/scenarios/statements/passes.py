@@ -4,13 +4,14 @@ import random
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.steps.steps import StepResult
 from runs.scenarios.datasets import sending
+from runs.scenarios.statements import cold
 from runs.scenarios.statements.connection import CLIENT_KILOBYTES, client
 from runs.statements.content import LoadContent
 from runs.statements.found import NO_VALUE
@@ -37,12 +38,13 @@ FINE, _UNKNOWN = "00000", "?????"
 
 @dataclass(frozen=True)
 class Call:
-    """One execution of a sample of a unit."""
+    """One execution of a sample of a unit; `read_bytes` are those that a cold one read."""
 
     unit: int
     sample: int
     milliseconds: float
     code: str
+    read_bytes: int | None = None
 
     @property
     def has_failed(self) -> bool:
@@ -52,12 +54,16 @@ class Call:
 
 @dataclass(frozen=True)
 class TimedUnit:
-    """What was found of a unit: the mean of the medians of its samples, and how it ended."""
+    """What was found of a unit: the mean of the medians of its samples, and how it ended.
+
+    `read_bytes` is the median of its cold executions, None for others.
+    """
 
     number: int
     milliseconds: float | None
     executions: int
     code: str
+    read_bytes: float | None = None
 
 
 def timed(unit: Unit, calls: Sequence[Call]) -> TimedUnit:
@@ -72,7 +78,14 @@ def timed(unit: Unit, calls: Sequence[Call]) -> TimedUnit:
         median([call.milliseconds for call in unit_calls if call.sample == sample])
         for sample in range(len(unit.samples))
     ]
-    return TimedUnit(unit.number, fmean(medians), len(unit_calls), FINE)
+    reads = [call.read_bytes for call in unit_calls if call.read_bytes is not None]
+    return TimedUnit(
+        number=unit.number,
+        milliseconds=fmean(medians),
+        executions=len(unit_calls),
+        code=FINE,
+        read_bytes=median(reads) if reads else None,
+    )
 
 
 # The names of what is executed, a line each, become the script of psql: the statements lie there
@@ -191,7 +204,7 @@ async def execute_once(bench: Bench, units: Iterable[Unit]) -> list[Call]:
 async def execute_passes(bench: Bench, load: LoadContent) -> list[Call]:
     """All executions. What is short is executed more often, as the first pass shows.
 
-    What has failed is not executed again.
+    What has failed is not executed again. Cold ones are executed once in each pass.
     """
     budget, least = bench.parameters["duration"], bench.parameters["passes"]
     calls: list[Call] = []
@@ -209,12 +222,10 @@ async def execute_passes(bench: Bench, load: LoadContent) -> list[Call]:
         if not planned:
             break
         random.Random(f"{bench.plan.run_id}/{number}").shuffle(planned)  # noqa: S311 -- repeatable
-        result, pass_calls = await execute(
-            bench, f"pass-{number:03}", planned, is_load=True
-        )
+        seconds, pass_calls = await _execute_pass(bench, f"pass-{number:03}", planned)
         calls += pass_calls
-        spent += result.finished - result.started
-        if number == 1:
+        spent += seconds
+        if number == 1 and not cold.is_cold(bench):
             times = _times(load, calls)
         is_over = spent + spent / number > budget
         if number >= least and is_over:
@@ -222,6 +233,42 @@ async def execute_passes(bench: Bench, load: LoadContent) -> list[Call]:
         if spent > budget and number > 1:
             break
     return calls
+
+
+async def _execute_pass(
+    bench: Bench, name: str, planned: Sequence[Planned]
+) -> tuple[float, list[Call]]:
+    """The seconds of a pass, with what empties caches, and its executions."""
+    if cold.is_cold(bench):
+        return await execute_cold(bench, name, planned)
+    result, calls = await execute(bench, name, planned, is_load=True)
+    return result.finished - result.started, calls
+
+
+async def execute_cold(
+    bench: Bench, name: str, planned: Iterable[Planned], *, head: Head = TIMED
+) -> tuple[float, list[Call]]:
+    """Execute each after the caches were emptied: the seconds of all, and the executions.
+
+    Raises TargetProblem `not_cold`, and as `execute`.
+    """
+    # It reads the catalogue.
+    await bench.act_beforehand()
+    seconds = 0.0
+    calls: list[Call] = []
+    for number, one in enumerate(planned, start=1):
+        step = f"{name}-{number:04}"
+        begun = await cold.restart(bench, step)
+        through = cold.counting_reads(bench)
+        result, own_calls = await execute(
+            bench, step, [one], is_load=True, head=head, through=through
+        )
+        seconds += result.finished - begun
+        read_bytes = cold.bytes_read(result.stdout)
+        if read_bytes == 0:
+            raise cold.not_cold(bench)
+        calls += [replace(call, read_bytes=read_bytes) for call in own_calls]
+    return seconds, calls
 
 
 def _times(load: LoadContent, calls: Sequence[Call]) -> dict[int, int]:
@@ -240,8 +287,9 @@ async def execute(
     *,
     is_load: bool,
     head: Head = TIMED,
+    through: Sequence[str] = (),
 ) -> tuple[StepResult, list[Call]]:
-    """A pass: a step of this name that executes these in their order.
+    """A pass: a step of this name that executes these in their order, by the command `through`.
 
     Without calls where a setting of the head was refused. Raises TargetProblem `statements_ended`.
     """
@@ -254,7 +302,8 @@ async def execute(
         line += LINES_AROUND + len(one.statements)
         names.append(f"{one.unit.number}.{one.sample}")
     longest = PASS_GRACE_SECONDS + limit_s * max(1, len(planned)) / 4
-    argv, stdin = expanded(bench, TIMED.name, head.name), "\n".join([*names, ""])
+    argv = (*through, *expanded(bench, TIMED.name, head.name))
+    stdin = "\n".join([*names, ""])
     if is_load:
         result = await bench.load_step(
             name, argv, stdin=stdin, limit_s=longest, is_private=True

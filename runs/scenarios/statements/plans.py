@@ -6,18 +6,35 @@ from runs.execution.bench import Bench
 from runs.query_plans import Plan
 from runs.query_plans.node import PlanUnreadableError
 from runs.query_plans.reading import read
+from runs.scenarios.statements import cold
 from runs.scenarios.statements.passes import END, EXPLAINED, MARK, expanded
 from runs.statements.plan_shape import MOST_NODES, PlanShape, ShapeNode
 
 
 async def explain(bench: Bench, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """EXPLAIN of each statement of the first sample of the units of these numbers."""
+    """EXPLAIN of each statement of the first sample of the units of these numbers.
+
+    Where executions are cold, each unit's is.
+    """
     if not numbers:
         return {}
+    if not cold.is_cold(bench):
+        return await _explain(bench, "plans", numbers)
+    plans: dict[int, tuple[str, ...]] = {}
+    for number in numbers:
+        step = f"plan-{number:04}"
+        await cold.restart(bench, step)
+        plans |= await _explain(bench, step, [number])
+    return plans
+
+
+async def _explain(
+    bench: Bench, step: str, numbers: Sequence[int]
+) -> dict[int, tuple[str, ...]]:
     names = [f"{number}.0" for number in numbers]
     stdin = "\n".join([*names, ""])
     result = await bench.step(
-        "plans", expanded(bench, EXPLAINED), stdin=stdin, check=False, is_private=True
+        step, expanded(bench, EXPLAINED), stdin=stdin, check=False, is_private=True
     )
     return read_plans(result.stdout.splitlines())
 

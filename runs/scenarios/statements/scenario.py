@@ -21,7 +21,8 @@ from runs.scenarios.definition import (
     Sizes,
     Values,
 )
-from runs.scenarios.statements import drawing, loading, trials
+from runs.scenarios.statements import cold, drawing, loading, trials
+from runs.scenarios.statements.cold import COLD
 from runs.scenarios.statements.passes import (
     FINE,
     MOST_PASSES,
@@ -56,7 +57,9 @@ class Statements:
         await bench.sql("checkpoint-after-load", "CHECKPOINT;")
 
     async def warm(self, bench: Bench) -> None:
-        """Execute each statement once, as the measured passes do."""
+        """Execute each statement once, as the measured passes do; nothing where these are cold."""
+        if cold.is_cold(bench):
+            return
         load = await drawing.add_drawn_values(bench, _load_of(bench))
         await send_statements(bench, load)
         tried = trials.read_trial(bench, load)
@@ -65,6 +68,8 @@ class Statements:
     async def measure(self, bench: Bench) -> None:
         """Passes in random order while there is time, then the plans."""
         load = await drawing.add_drawn_values(bench, _load_of(bench))
+        if cold.is_cold(bench):
+            _note_cold(bench)
         if (tried := trials.read_trial(bench, load)) is not None:
             await trials.measure(bench, load, tried)
             return
@@ -81,6 +86,7 @@ class Statements:
                     milliseconds=unit.milliseconds,
                     executions=unit.executions,
                     code=unit.code,
+                    read_bytes=unit.read_bytes,
                     plans=plans.get(unit.number, ()),
                     shapes=shapes(plans.get(unit.number, ())),
                 )
@@ -113,6 +119,14 @@ def _load_of(bench: Bench) -> LoadContent:
     if bench.load is None:
         raise loading.load_missing(str(bench.levels.get(FACTOR)))
     return bench.load
+
+
+def _note_cold(bench: Bench) -> None:
+    text = _(
+        "Measured cold: before each execution PostgreSQL was restarted, and its files were dropped "
+        "from the machine's memory."
+    )
+    bench.note("cold_executions", text, level="info")
 
 
 def _report(bench: Bench, load: LoadContent, units: Sequence[TimedUnit]) -> None:
@@ -177,6 +191,19 @@ SCENARIO = Scenario(
             default=3,
             minimum=1,
             maximum=MOST_PASSES,
+        ),
+        Parameter(
+            COLD,
+            _("Caches are emptied before each execution"),
+            "",
+            default=0,
+            minimum=0,
+            maximum=1,
+            help=_(
+                "1: PostgreSQL is restarted, and its files are dropped from the machine's memory."
+            ),
+            zero=_("no"),
+            one=_("yes"),
         ),
         Parameter(
             CLIENTS,

@@ -14,7 +14,7 @@ from runs.execution import turns
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
-from runs.scenarios.statements import passes
+from runs.scenarios.statements import cold, passes
 from runs.scenarios.statements.passes import Head, Planned
 from runs.statements import content, trial
 from runs.statements.content import LoadContent
@@ -88,36 +88,47 @@ def number_of_slices(milliseconds_of_all_arms: float) -> int:
 
 @dataclass(frozen=True)
 class _Arm:
-    """An arm by its name: what its session is told, and executes in each slice."""
+    """An arm by its name: what its session is told, and executes in each slice.
+
+    The first `left_out` executions do not count.
+    """
 
     name: str
     head: Head
     planned: Sequence[Planned]
+    left_out: int = 0
 
 
 async def _prepare(
     bench: Bench, unit: Unit, arm: tuple[str, Mapping[str, str]], place: int
 ) -> _Arm:
-    """An arm, which is executed once for how often a slice can."""
+    """An arm, which is executed once for how often a slice can; a cold one is once in each."""
     name, settings = arm
     head = await passes.send_head(bench, f"arm-{place}", settings)
     once = passes.once([unit])
+    if cold.is_cold(bench):
+        return _Arm(name, head, once)
     _result, calls = await passes.execute(
         bench, f"first-{head.name}", once, is_load=False, head=head
     )
     once_ms = sum(call.milliseconds for call in calls)
     times = max(1, min(MOST_TIMES, int(ARM_MS / max(once_ms, 0.01))))
     # The first ones of a session read the catalogue, and are left out.
-    return _Arm(name, head, once * (1 + times))
+    return _Arm(name, head, once * (1 + times), left_out=len(once))
 
 
 async def _execute(bench: Bench, unit: Unit, arm: _Arm, number: int) -> float | None:
     """The milliseconds of a call; None where it failed, or a setting was refused."""
     name = f"slice-{number:02}-{arm.head.name}"
-    _result, calls = await passes.execute(
-        bench, name, arm.planned, is_load=True, head=arm.head
-    )
-    return passes.timed(unit, calls[len(unit.samples) :]).milliseconds
+    if cold.is_cold(bench):
+        _seconds, calls = await passes.execute_cold(
+            bench, name, arm.planned, head=arm.head
+        )
+    else:
+        _result, calls = await passes.execute(
+            bench, name, arm.planned, is_load=True, head=arm.head
+        )
+    return passes.timed(unit, calls[arm.left_out :]).milliseconds
 
 
 async def _reach(bench: Bench, point: turns.Point) -> None:

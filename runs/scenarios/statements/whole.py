@@ -2,7 +2,8 @@
 
 pgbench draws them, by the weights of its scripts. It knows 128 scripts: of more units the heaviest
 have a script each, and each of the others one that draws among those that it has. All versions of
-a round draw in one order, by the round's seed.
+a round draw in one order, by the round's seed. Where executions are cold, the caches are empty when
+it begins, and fill by themselves.
 
 pgbench reads what it is given, and has commands that a shell executes. So a unit with a backslash
 anywhere, or with a colon before the name of a variable of pgbench, is left out, and named.
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from runs.execution.bench import Bench, require_program
 from runs.execution.clusters.postgres import DATABASE
 from runs.scenarios.datasets import sending
+from runs.scenarios.statements import cold
 from runs.scenarios.statements.connection import ROLE, limited
 from runs.statements.content import LoadContent
 from runs.statements.found import FoundWhole, WholeProblem
@@ -118,6 +120,8 @@ async def _measure(
         maximum_tries=MOST_TRIES if client_version >= versions.MAXIMUM_TRIES else None,
         random_seed=_seed(f"{bench.plan.campaign}/{load.round}"),
     )
+    if cold.is_cold(bench):
+        await cold.restart(bench, "whole")
     options = f"PGOPTIONS=-c statement_timeout={timeout_s}s"
     step = await bench.load_step(
         "whole",

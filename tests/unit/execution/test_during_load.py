@@ -9,15 +9,24 @@ from runs.execution.evidence import during_load
 BYTES = {"pgbench_accounts": 900.0, "pgbench_branches": 8.0, "pgbench_history": 200.0}
 
 
-def noted(moved):
+def noted(moved, restarts=0):
     notes = []
     bench = SimpleNamespace(
+        restarts=restarts,
         note=lambda code, _text, level="warning", **values: notes.append(
             (code, level, values)
-        )
+        ),
     )
     during_load.note(bench, moved, BYTES)
     return notes
+
+
+def test_the_checkpoint_of_a_restart_is_none_of_the_load():
+    moved = {"pg_stat_checkpointer": {"": {"num_requested": 11}}}
+    assert noted(moved, restarts=11) == []
+    moved = {"pg_stat_checkpointer": {"": {"num_timed": 1, "num_requested": 11}}}
+    (note,) = noted(moved, restarts=11)
+    assert note == ("checkpoint_during_run", "warning", {"number": 1})
 
 
 @pytest.mark.parametrize(
