@@ -3,14 +3,17 @@
 from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from runs.access import addresses
+from runs.access.api.authentication import reader
 from runs.campaigns.selectors import campaigns
 from runs.documents.selectors import reports
+from runs.loads.services import results
 from runs.models import Campaign
 from runs.reports import formats
 from runs.shared.api.doors import ReadOnlyDoor
@@ -46,11 +49,15 @@ class ReportDoor(ReadOnlyDoor[Campaign]):
     def report(self, request: Request, slug: str) -> HttpResponse:
         """The report: HTML that opens offline, or Markdown or reStructuredText with its figures."""
         campaign = self.get_object()
+        language = self._language(request)
+        with override(language):
+            load_answer = results.answer_of(campaign, to=reader(request))
         report = reports.make_report(
             campaign,
-            language=self._language(request),
+            language=language,
             address=request.build_absolute_uri(f"/campaigns/{slug}/"),
             today=timezone.localdate(),
+            load_answer=load_answer,
         )
         report_format = formats.FORMATS[str(request.accepted_renderer.format)]
         response = HttpResponse(

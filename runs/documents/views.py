@@ -17,6 +17,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 
 from runs.access import addresses
 from runs.access.selectors import projects
@@ -24,6 +25,8 @@ from runs.campaigns.selectors import campaigns, cells_export
 from runs.campaigns.selectors.report_parts import recorded_commands
 from runs.cells.selectors import factor_names
 from runs.documents.selectors import reports
+from runs.loads.selectors.answers import LoadAnswer
+from runs.loads.services import results
 from runs.models import Campaign, Run
 from runs.models.campaigns import Origin
 from runs.reports import formats
@@ -48,22 +51,36 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
             message % {"format": wanted_format, "known": known_formats},
             content_type="text/plain; charset=utf-8",
         )
-    key, report_format = _campaign(request, slug).pk, formats.FORMATS[wanted_format]
+    found_campaign = _campaign(request, slug)
+    key, report_format = found_campaign.pk, formats.FORMATS[wanted_format]
     into, today = language(request.GET.get("lang", "")), timezone.localdate()
     address = request.build_absolute_uri(f"/campaigns/{slug}/")
 
-    def make() -> str:
+    def write(load_answer: LoadAnswer | None) -> bytes:
         # Read after the version: what is kept under it must not be older.
         campaign = _campaign(request, slug)
         report = reports.make_report(
-            campaign, language=into, address=address, today=today
+            campaign,
+            language=into,
+            address=address,
+            today=today,
+            load_answer=load_answer,
         )
-        return b64encode(report_format.write(report)).decode()
+        return report_format.write(report)
 
-    question = ("report", key, wanted_format, into, address, str(today))
-    content = caching.answer(question, caching.versions([key]).whole, make)
+    with override(into):
+        load_answer = results.answer_of(found_campaign, to=request.user)
+    if load_answer is not None:
+        # It is for members alone, and kept nowhere.
+        content = write(load_answer)
+    else:
+        question = ("report", key, wanted_format, into, address, str(today))
+        version = caching.versions([key]).whole
+        content = b64decode(
+            caching.answer(question, version, lambda: b64encode(write(None)).decode())
+        )
     return file(
-        b64decode(content),
+        content,
         f"{slug}-{into}.{report_format.ending}",
         report_format.media_type,
     )

@@ -16,6 +16,8 @@ from runs.campaigns.selectors.report_parts import results as report_results
 from runs.campaigns.selectors.report_parts.explanations import explanations
 from runs.cells.selectors import factor_names, provenance
 from runs.cells.selectors.level_names import citation, factors
+from runs.loads.selectors import report_blocks
+from runs.loads.selectors.answers import LoadAnswer
 from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable
 from runs.reports.recorded_runs import RecordedRun
 from runs.reports.report import (
@@ -199,16 +201,24 @@ MOST_SCRIPT_CHARACTERS = 200_000
 
 
 def make_report(
-    campaign: Campaign, *, language: str, address: str, today: date
+    campaign: Campaign,
+    *,
+    language: str,
+    address: str,
+    today: date,
+    load_answer: LoadAnswer | None = None,
 ) -> Report:
     """The report of any campaign: executed here, uploaded, or published.
 
-    `address` is that of the campaign's page. Expensive: some forty queries, whatever the size,
+    `address` is that of the campaign's page. `load_answer`, made in that language, is for a reader
+    who may see the load that was measured. Expensive: some forty queries, whatever the size,
     and three for each of several servers.
     """
     with override(language):
         published = hasattr(campaign, "published")
-        sections = _published(campaign) if published else _executed(campaign)
+        sections = (
+            _published(campaign) if published else _executed(campaign, load_answer)
+        )
         sections += [
             *_remarks(campaign),
             (_("Appendix: commands"), _appendix(campaign, address)),
@@ -225,7 +235,10 @@ def make_report(
         )
 
 
-def _executed(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
+def _executed(
+    campaign: Campaign, load_answer: LoadAnswer | None
+) -> list[tuple[str, Sequence[Block]]]:
+    statement_blocks = report_blocks.blocks(load_answer) if load_answer else []
     return [
         (_("Purpose"), _purpose(campaign)),
         (
@@ -243,6 +256,7 @@ def _executed(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
                 Paragraph(report_conditions.order(campaign)),
             ],
         ),
+        (_("Statement by statement"), statement_blocks),
         (_("Results"), report_results.results(campaign)),
         (_("Verdicts"), report_results.verdicts(campaign)),
         (_("Why"), explanations(campaign)),

@@ -345,6 +345,11 @@ class LoadAnswer:
         return [row for row in self.rows if row.word != "same"]
 
     @property
+    def rows_that_changed(self) -> list[Row]:
+        """Those that are called slower or faster."""
+        return [row for row in self.rows if row.word in {"slower", "faster"}]
+
+    @property
     def rows_alike(self) -> list[Row]:
         """Those that are the same."""
         return [row for row in self.rows if row.word == "same"]

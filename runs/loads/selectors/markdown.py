@@ -29,8 +29,7 @@ def markdown(answer: LoadAnswer) -> str:
         "| --- | ---: | ---: | ---: | --- |",
     ]
     lines += [_line(row) for row in answer.rows]
-    changed = [row for row in answer.rows if row.word in {"slower", "faster"}]
-    for row in changed:
+    for row in answer.rows_that_changed:
         lines += ["", f"## {row.verdict}: `{_code(row.short_text)}`", ""]
         sentences = [*row.plan_sentences, *row.cause_sentences]
         lines += [f"- {_cell(sentence)}" for sentence in sentences]

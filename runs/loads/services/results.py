@@ -7,6 +7,7 @@ from typing import Any
 
 from cryptography.fernet import InvalidToken
 
+from runs.access.selectors.projects import Reader
 from runs.access.services import host_secrets
 from runs.analysis.why.proof import A
 from runs.loads.selectors import answers, loads
@@ -58,6 +59,17 @@ def answer(
         base=base,
         head=head,
     )
+
+
+def answer_of(campaign: Campaign, *, to: Reader) -> LoadAnswer | None:
+    """The answer of the load that a campaign measured; None for whoever may not see that load."""
+    slugs = campaign.factors.get(statements.FACTOR, ())
+    if not slugs or campaign.scenario.slug != statements.SCENARIO.slug:
+        return None
+    load = loads.listed(to=to).filter(slug__in=slugs).first()
+    if load is None or not loads.campaigns_of(load).filter(pk=campaign.pk).exists():
+        return None
+    return answer(load, campaign)
 
 
 def _measured(key: str, campaign: Campaign) -> list[Measured]:
