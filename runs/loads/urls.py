@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from runs.loads.api import LoadAnswerDoor
+from runs.loads.api import LoadAnswerDoor, LoadDumpDoor, LoadTrialsDoor
 from runs.loads.views import loads
 from runs.shared.urls import page
 
@@ -23,4 +23,10 @@ api = [
         LoadAnswerDoor.as_view(),
         name="load-answer",
     ),
+    path(
+        "loads/<slug:slug>/answers/<slug:campaign>/trials/",
+        LoadTrialsDoor.as_view(),
+        name="load-trials",
+    ),
+    path("loads/<slug:slug>/dump/", LoadDumpDoor.as_view(), name="load-dump"),
 ]

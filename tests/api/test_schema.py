@@ -75,6 +75,8 @@ def test_every_address_is_described(schema):
         "/api/v1/hosts/join/",
         "/api/v1/hosts/leave/",
         "/api/v1/loads/{slug}/answers/{campaign}/",
+        "/api/v1/loads/{slug}/answers/{campaign}/trials/",
+        "/api/v1/loads/{slug}/dump/",
         "/api/v1/measurements/",
         "/api/v1/measurements/{id}/",
         "/api/v1/observations/",

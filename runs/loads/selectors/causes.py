@@ -34,6 +34,11 @@ class FoundTrial:
             return None
         return proof.prove_ended(self.arms, list(self.put_back))
 
+    @property
+    def sentences(self) -> list[str]:
+        """What is being tried, or what it has proven."""
+        return list(_say_trial(self))
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -63,7 +68,7 @@ class Cause:
                 "MATERIALIZED in the statement does."
             )
         if self.trial is not None:
-            yield from _say_trial(self.trial)
+            yield from self.trial.sentences
         elif self.settings:
             yield _(
                 "Its plan points to settings whose defaults differ, which were not tried: "

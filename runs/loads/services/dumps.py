@@ -58,6 +58,11 @@ def take(*, load: Load, number: int, size: int, part: bytes) -> bool:
     return True
 
 
+def list_parts(load: Load) -> list[int]:
+    """The numbers of the parts that have come."""
+    return list(load.parts.order_by("number").values_list("number", flat=True))
+
+
 def _count(size: int) -> int:
     return ceil(size / PART_BYTES)
 

@@ -524,6 +524,8 @@ EXCEPTIONS: Mapping[str, str] = {
     "load-answer": _OF_LOAD,
     "load-report": _OF_LOAD,
     "api:load-answer": _OF_LOAD,
+    "api:load-dump": "opens one load",
+    "api:load-trials": _OF_LOAD,
     "login": _ACCOUNT,
     "logout": _ACCOUNT,
     "invitation": "reads one invitation by the hash of a secret that nobody has stored",

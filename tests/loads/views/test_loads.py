@@ -1,11 +1,16 @@
 """Pages of loads: bring one, see what was read, measure it, read the answer; for members only."""
 
 import gzip
+import html
+import io
 import random
+import re
+import zipfile
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils.translation import override
 
 from runs.access.services import projects
 from runs.execution.plan import RunPlan
@@ -24,6 +29,7 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 SECRET = "nobody-else-reads-this"
+OCTETS = "application/octet-stream"
 STATEMENTS = f"""
 SELECT count(*) FROM orders WHERE note = '{SECRET}';
 SELECT count(*) FROM items;
@@ -144,6 +150,60 @@ def test_a_dump_comes_in_parts_is_read_and_kept_encrypted(client, dumped):
     assert LoadPart.objects.count() == 0
 
 
+def test_a_dump_is_sent_in_parts_over_the_api(client, dumped):
+    address = f"/api/v1/loads/{dumped.slug}/dump/"
+    count = -(-len(PLAIN) // 1000)
+    for number in range(count):
+        part = PLAIN[number * 1000 : (number + 1) * 1000]
+        query = f"?number={number}&size={len(PLAIN)}"
+        answer = client.post(f"{address}{query}", part, OCTETS)
+        assert answer.status_code == 200, answer.content
+        if number == 1:
+            state = client.get(address).json()
+            assert (state["is_missing"], state["parts"]) == (True, [0, 1])
+            assert (state["size"], state["part_bytes"]) == (len(PLAIN), 1000)
+    state = answer.json()
+    assert (state["is_missing"], state["format"], state["tables"]) == (
+        False,
+        "plain",
+        1,
+    )
+    assert state["roles"] == ["clerk"]
+    (need,) = state["needs"]
+    assert (need["where"], need["version"]) == ("table days", 10)
+    again = client.post(address, DATA.encode(), OCTETS)
+    assert (again.status_code, again.json()["code"]) == (422, "has_data")
+
+
+@pytest.mark.parametrize(
+    ("query", "sent", "status", "code"),
+    [
+        ("?number=x&size=5", (b"abcde", "application/octet-stream"), 400, "invalid"),
+        (
+            "?number=2&size=5",
+            (b"abcde", "application/octet-stream"),
+            422,
+            "parts_missing",
+        ),
+        (
+            "",
+            (b"\\! touch /tmp/never", "application/octet-stream"),
+            422,
+            "psql_command",
+        ),
+        ("", ({"part": 1}, "application/json"), 415, "unsupported_media_type"),
+    ],
+)
+def test_what_is_no_part_of_a_dump_is_refused_over_the_api(
+    client, dumped, query, sent, status, code
+):
+    answer = client.post(f"/api/v1/loads/{dumped.slug}/dump/{query}", *sent)
+    assert answer.status_code == status, answer.content
+    problem = answer.json()
+    assert code in {problem["code"], *(fault["code"] for fault in problem["errors"])}
+    assert not LoadPart.objects.exists()
+
+
 def test_a_small_dump_can_be_sent_without_the_script(client, dumped):
     dump = SimpleUploadedFile("shop.sql", DATA.encode())
     page = client.post(f"/loads/{dumped.slug}/dump/", {"part": dump}, follow=True)
@@ -191,16 +251,18 @@ def test_dumps_have_limits(client, dumped, settings):
     assert "missing" in faults(upload(client, dumped, PLAIN, 0, len(PLAIN) // 1000))[0]
 
 
-def measure(client, load, server, *versions):
+def measure(client, load, server, *versions, **changed):
     installations = server.installations.filter(version__in=versions)
     fields = {
         "server": "lab",
         "installations": [str(row.pk) for row in installations],
         "rounds": "5",
         "seconds": "3",
+        "caches": "warm",
         "clients": "4",
         "statement_timeout": "5",
         "disk_mb": "10",
+        **changed,
     }
     return client.post(f"/loads/{load.slug}/measure/", fields)
 
@@ -290,19 +352,7 @@ def server(db):
 @pytest.fixture
 def measured(client, load, server):
     """A campaign of it, as the page queues it."""
-    installations = [str(row.pk) for row in server.installations.all()]
-    answer = client.post(
-        f"/loads/{load.slug}/measure/",
-        {
-            "server": "lab",
-            "installations": installations,
-            "rounds": "5",
-            "seconds": "3",
-            "clients": "4",
-            "statement_timeout": "5",
-            "disk_mb": "10",
-        },
-    )
+    answer = measure(client, load, server, "13.22", "18.0")
     assert answer.status_code == 302, body(answer)
     return Campaign.objects.get()
 
@@ -329,12 +379,18 @@ def shape(*titles):
     return (PlanShape(nodes),)
 
 
-def find(load, run, times, whole=None):
+def find(load, run, times, whole=None, read_bytes=None):
     """Let a run end with these times, by number of the statement."""
     version = run.cell.version
     units = [
         FoundUnit(
-            number, milliseconds, 9, "00000" if milliseconds else "42P01", (), plan
+            number,
+            milliseconds,
+            9,
+            "00000" if milliseconds else "42P01",
+            (),
+            plan,
+            read_bytes,
         )
         for number, (milliseconds, plan) in times.items()
     ]
@@ -389,6 +445,63 @@ def test_all_doors_print_the_same_answer(client, load, answered):
     assert found["whole"]["verdict"] == "slower"
     assert found["statements"][0]["ratio"] == pytest.approx(2, rel=0.05)
     assert told.rows[0].plan_sentences[0] in report
+
+
+def test_every_door_says_that_executions_were_cold_and_what_they_read(
+    client, load, server
+):
+    measure(client, load, server, "13.22", "18.0", caches="lukewarm")
+    assert not Campaign.objects.exists()
+    measure(client, load, server, "13.22", "18.0", caches="cold")
+    measured = Campaign.objects.get()
+    assert measured.parameters["cold"] == 1
+    for run in measured.runs.select_related("cell"):
+        read_bytes = 3 * 2**20 if run.cell.version == "18.0" else 2**20
+        times = {1: (9.0, shape("Seq Scan")), 2: (5.0, ()), 3: (1.0, ())}
+        find(load, run, times, read_bytes=read_bytes)
+    told = results.answer(load, measured).caches
+    assert told.sentence.startswith("Cold: before each execution")
+    assert "13.22 read 1 MiB from storage, and 18.0 3 MiB" in told.sentence
+    address = f"loads/{load.slug}/answers/{measured.slug}/"
+    found = client.get(f"/api/v1/{address}").json()
+    assert (found["caches"], found["caches_note"]) == ("cold", told.sentence)
+    for name in ("", "report.md"):
+        assert told.sentence in html.unescape(body(client.get(f"/{address}{name}")))
+    page = body(client.get(f"/campaigns/{measured.slug}/"))
+    assert re.search(
+        r"Caches are emptied before each execution</dt>\s*<dd>\s*yes", page
+    )
+
+
+def test_a_warm_answer_says_so(load, answered):
+    told = results.answer(load, answered).caches
+    assert told.sentence == "Warm: in each run everything was executed once before."
+
+
+def test_the_report_of_the_campaign_has_the_answer_for_members_alone(
+    client, load, answered
+):
+    address = f"/campaigns/{answered.slug}/report/"
+    api = f"/api/v1{address}"
+    for language in ("en", "ja"):
+        with override(language):
+            told = results.answer(load, answered)
+            texts = [told.sentence, told.rows[0].plan_sentences[0]]
+        for door in (address, api):
+            page = client.get(f"{door}?format=html&lang={language}")
+            report = html.unescape(body(page))
+            assert all(text in report for text in texts), door
+            assert "SELECT count(*) FROM orders" in report
+            packed = client.get(f"{door}?format=md&lang={language}").content
+            with zipfile.ZipFile(io.BytesIO(packed)) as files:
+                (name,) = [name for name in files.namelist() if name.endswith(".md")]
+                markdown = files.read(name).decode()
+            assert texts[1] in markdown, door
+    # The campaign is public, the load is not, and nothing is kept of what a member has read.
+    client.logout()
+    for door in (address, api):
+        report = body(client.get(f"{door}?format=html&lang=en"))
+        assert "orders" not in report
 
 
 def invalidate(runs):
@@ -565,6 +678,74 @@ def test_the_setting_that_puts_a_slower_statement_back_is_tried_and_named(
         assert sentence in report
     # A trial is no measurement of the load.
     assert campaign.title not in body(client.get(f"/loads/{load.slug}/"))
+    # Its two cells differ in both factors: no table compares them.
+    assert 'id="ratios"' not in body(client.get(f"/campaigns/{campaign.slug}/"))
+
+
+def test_a_trial_has_its_title_in_the_language_of_its_reader(client, load, memoized):
+    client.cookies["django_language"] = "ja"
+    try_it(client, load, memoized)
+    campaign = Campaign.objects.order_by("-pk").first()
+    address = f"/campaigns/{campaign.slug}/"
+    assert "Shop at noon、文 1" in body(client.get(address))
+    client.cookies["django_language"] = "en"
+    assert "Shop at noon, statement 1: settings put back" in body(client.get(address))
+
+
+def test_a_trial_of_cold_executions_is_cold(client, load, memoized):
+    Campaign.objects.update(parameters={**memoized.parameters, "cold": 1})
+    try_it(client, load, memoized)
+    parameters = Campaign.objects.order_by("-pk").first().parameters
+    # Four arms, each with its restart, in a slice: one look is enough.
+    assert (parameters["cold"], parameters["duration"]) == (1, 6)
+
+
+def test_a_trial_is_made_and_read_over_the_api(client, load, memoized):
+    address = f"/api/v1/loads/{load.slug}/answers/{memoized.slug}/trials/"
+    assert client.get(address).json() == []
+    sent = {"statement": 1, "base": "13.22", "head": "18.0"}
+    answer = client.post(address, sent, "application/json")
+    assert answer.status_code == 201, answer.content
+    made = answer.json()
+    assert made["put_back"] == {"enable_memoize": "off"}
+    assert (made["has_ended"], made["statement"]) == (False, 1)
+    again = client.post(address, sent, "application/json")
+    assert (again.status_code, again.json()["code"]) == (409, "already_measured")
+    campaign = end_trial(load, {"A": 10, "B": 30, "B again": 30, "enable_memoize": 10})
+    (found,) = client.get(address).json()
+    assert (found["slug"], found["has_ended"]) == (campaign.slug, True)
+    told = results.answer(load, memoized).rows[0].cause_sentences
+    assert found["sentences"] == told
+    unknown = client.post(address, {"statement": 99}, "application/json")
+    assert unknown.json()["code"] == "nothing_to_try"
+
+
+def test_who_may_use_trials_and_dumps_over_the_api(
+    client, load, memoized, project, make_token
+):
+    waits = Brought(statements="SELECT 1", data_kind="dump")
+    dumped = loads.create(name="Other", brought=waits, project=project, by=None)
+    trials = f"/api/v1/loads/{load.slug}/answers/{memoized.slug}/trials/"
+    dump = f"/api/v1/loads/{dumped.slug}/dump/"
+
+    def asked(*scopes, of=project):
+        token = make_token(*scopes, of=of) if scopes else ""
+        sent = {"headers": {"Authorization": f"Bearer {token}"} if token else {}}
+        return [
+            client.get(trials, **sent).status_code,
+            client.post(
+                trials, {"statement": 1}, "application/json", **sent
+            ).status_code,
+            client.get(dump, **sent).status_code,
+            client.post(dump, DATA.encode(), OCTETS, **sent).status_code,
+        ]
+
+    client.logout()
+    assert asked() == [404, 401, 404, 401]
+    other = Project.objects.create(slug="other", name="Other")
+    assert asked("read", "queue", of=other) == [404, 404, 404, 404]
+    assert asked("read") == [200, 403, 200, 403]
+    assert asked("read", "queue") == [200, 201, 200, 200]
 
 
 def test_none_of_those_tried_is_said_where_none_is_proven(client, load, memoized):
