@@ -6,6 +6,7 @@ gunicorn reads WEB_CONCURRENCY, the number of processes, itself; one answers by 
 """
 
 import contextlib
+import gc
 import os
 import socket
 import threading
@@ -27,6 +28,21 @@ timeout = 90
 logger_class = "benchlab.gunicorn.LinesAsOthers"
 # It has one place for each home folder, where two instances would meet.
 control_socket_disable = True
+
+# A large upload makes a million objects. With Python's own 700 a fifth of its time was collecting.
+OBJECTS_BEFORE_COLLECTION = 20_000
+
+
+def when_ready(_server: Any) -> None:
+    """Called once the application is loaded, before the processes that answer are forked.
+
+    What is loaded stays: no collection looks at it again, and the processes go on sharing it.
+    https://docs.python.org/3/library/gc.html#gc.freeze
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
+
 
 # Silence in the middle of a request, and the time that its first bytes have.
 SILENCE_SECONDS = 5.0

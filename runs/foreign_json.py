@@ -7,10 +7,10 @@ from runs.patterns import re
 
 # A plan has two levels for each of its nodes.
 MOST_DEPTH = 200
-# Up to the next bracket, over whole strings; what is not closed goes to the end.
-_BRACKET = re.compile(
-    r"""(?:[^\[\]{}"]++|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+([\[\]{}]|\Z)""", re.DOTALL
-)
+# A whole string; one that is not closed goes to the end.
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
+# Up to the next bracket.
+_BRACKET = re.compile(rf'(?:[^\[\]{{}}"]++|{_STRING})*+([\[\]{{}}]|\Z)', re.DOTALL)
 
 # Strings (to the end if not closed), comments, a last comma, words and the brackets of tuples.
 _LITERAL = re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 KIB = 1024
 # Of each quantity its units, as so many of its base unit.
@@ -134,6 +135,7 @@ def factor(unit: str, target_unit: str) -> Fraction | None:
     return position[1] / target_position[1]
 
 
+@lru_cache(4096)
 def _place(unit: str) -> tuple[str, Fraction] | None:
     """The quantity, and how many of its base unit; of a size per second as of the size."""
     words = [word for word in _A_SECOND if unit.endswith(word)]

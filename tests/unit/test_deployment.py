@@ -350,6 +350,20 @@ def test_a_web_process_has_the_pages_loaded_before_its_first_request():
     assert "scipy.stats" not in modules
 
 
+def test_no_collection_looks_at_what_a_web_process_has_loaded():
+    code = (
+        "import gc; from gunicorn.config import Config; from benchlab import gunicorn\n"
+        "config = Config(); config.set('when_ready', gunicorn.when_ready)\n"
+        "tracked = len(gc.get_objects()); config.when_ready(None)\n"
+        "print(tracked, gc.get_freeze_count(), len(gc.get_objects()), gc.get_threshold()[0])"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
+    tracked, frozen, left, threshold = map(int, printed.split())
+    assert frozen > tracked * 0.9
+    assert left < tracked * 0.1
+    assert threshold >= 10_000
+
+
 @pytest.mark.parametrize("name", ["control", "worker"])
 def test_unit_and_service_start_celery_alike(name):
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]

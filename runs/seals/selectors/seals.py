@@ -33,16 +33,25 @@ HEAD = b"benchlab head 1\n"
 BEGINNING = bytes(32)
 
 
+def _moment(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no form in a seal")
+
+
+# Made once: json.dumps makes one for each call with options.
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False,
+    sort_keys=True,
+    separators=(",", ":"),
+    allow_nan=False,
+    default=_moment,
+)
+
+
 def canonical(value: Any) -> str:
     """JSON in the canonical form in which it is hashed."""
-    return json.dumps(
-        value,
-        ensure_ascii=False,
-        sort_keys=True,
-        separators=(",", ":"),
-        allow_nan=False,
-        default=_moment,
-    )
+    return _ENCODER.encode(value)
 
 
 def entry_hash(*, previous: bytes, **entry: Any) -> bytes:
@@ -72,12 +81,6 @@ def is_signed(
 def digest_of(value: Any) -> str:
     """SHA-256 of the canonical form, in hexadecimal digits."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
-
-
-def _moment(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} has no form in a seal")
 
 
 # Value and n by metric and statistic.
