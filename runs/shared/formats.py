@@ -17,6 +17,7 @@ _MONTH = re.compile(r"(?<= [12]\d\d\d) (?=\d\d(?: |$))")
 # Facts about machines and constants in publications, by their names in the data files.
 TERMS = {
     "added_storage": gettext_lazy("Added storage"),
+    "arm": gettext_lazy("Arm"),
     "background_inserts": gettext_lazy("Background inserts"),
     "benchmark": gettext_lazy("Benchmark"),
     "clients": gettext_lazy("Clients"),
@@ -47,6 +48,7 @@ TERMS = {
     "smt": gettext_lazy("SMT"),
     "specification": gettext_lazy("Specification"),
     "ssd": gettext_lazy("SSD"),
+    "statement": gettext_lazy("Statement"),
     "storage": gettext_lazy("Storage"),
     "threads": gettext_lazy("Threads"),
     "transaction_type": gettext_lazy("Transaction type"),

@@ -204,6 +204,17 @@ def memberships(user: User) -> dict[int, tuple[str, bool]]:
     return kept
 
 
+def filter_by_membership(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
+    """Rows that members of their `project` alone see, whether it is public or not."""
+    if isinstance(to, Token):
+        return rows.filter(project=to.project_id)
+    if isinstance(to, AnonymousUser):
+        return rows.none()
+    if to.is_superuser:
+        return rows
+    return rows.filter(project__in=memberships(to))
+
+
 def _own_private(to: Reader) -> list[int]:
     if isinstance(to, Token):
         return [] if to.project.is_public else [to.project_id]

@@ -22,11 +22,13 @@ from runs.cells.selectors import versions
 from runs.cells.selectors.series_cells import SERVER
 from runs.charts.scaling import Line, Point
 from runs.grouping import group_by_key
-from runs.models import Campaign, CellSummary, Metric, Run, RunCount, Topology
+from runs.models import Campaign, CellSummary, Load, Metric, Run, RunCount, Topology
 from runs.models.campaigns import Origin
 from runs.queue.selectors import certificate_words
+from runs.scenarios import statements
 from runs.shared import queries
 from runs.shared.formats import estimate, quantity
+from runs.statements import trial
 
 # In place of a campaign's key, where runs are counted: RunCount has sums of each origin as well.
 EXECUTED_HERE = 0
@@ -69,6 +71,31 @@ def listed() -> QuerySet[Campaign]:
 def shown() -> QuerySet[Campaign]:
     """Campaigns with what is shown of a single one."""
     return listed().select_related("topology", "configuration")
+
+
+@dataclass(frozen=True)
+class MeasuredLoad:
+    """The load whose statements a campaign measured, and the campaign that its answer is of."""
+
+    load: str
+    campaign: str
+
+
+def find_measured_load(campaign: Campaign, *, to: Reader) -> MeasuredLoad | None:
+    """None for all other campaigns, and for whoever may not see the load; a trial has that of the
+    campaign that asked. Up to two queries."""
+    slugs = campaign.factors.get(statements.FACTOR, ())
+    if not slugs or campaign.scenario.slug != statements.SCENARIO.slug:
+        return None
+    kept_loads = Load.objects.kept().filter(slug__in=slugs)
+    load = projects.filter_by_membership(kept_loads, to=to).first()
+    asking = campaign.parameters.get(trial.OF_CAMPAIGN)
+    measured = (
+        campaign if asking is None else Campaign.objects.filter(pk=asking).first()
+    )
+    if load is None or measured is None:
+        return None
+    return MeasuredLoad(load.slug, measured.slug)
 
 
 SUMMARY = ("n", "median", "minimum", "maximum", "mean")

@@ -273,6 +273,9 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "campaigns/_live.html", context)
     context |= {
         "ablation": getattr(campaign, "ablation", None),
+        "measured_load": campaign_selectors.find_measured_load(
+            campaign, to=request.user
+        ),
         "conditions": campaign_page.conditions(campaign, versions),
         "beside": campaign_page.side_by_side(campaign, versions),
         **annotations.context(request, campaign, versions),

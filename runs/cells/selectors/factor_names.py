@@ -20,6 +20,7 @@ from runs.scenarios import common_factors, registry
 from runs.scenarios.definition import Parameter
 from runs.scenarios.operating_systems import AS_CONFIGURED
 from runs.shared.formats import format_level, quantity, term
+from runs.statements import trial
 
 # The levels that say which PostgreSQL was measured; all others are conditions.
 SUBJECT = ("version", "build", "bindir")
@@ -244,6 +245,8 @@ def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
         if name in parameter_of
         else (term(name), value, "")
         for name, value in campaign.parameters.items()
+        # A key in the database, which its page says as a link.
+        if name != trial.OF_CAMPAIGN
     ]
 
 

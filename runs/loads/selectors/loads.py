@@ -1,11 +1,10 @@
 """Loads and their campaigns: members of a load's project see it, and nobody else."""
 
-from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
-from runs.models import Campaign, Load, Token
+from runs.models import Campaign, Load
 from runs.scenarios import statements
 from runs.statements import trial
 
@@ -13,13 +12,7 @@ from runs.statements import trial
 def listed(*, to: Reader) -> QuerySet[Load]:
     """The loads that the reader may see, the newest first; of a public project its members' too."""
     rows = Load.objects.kept().select_related("project").order_by("-pk")
-    if isinstance(to, Token):
-        return rows.filter(project=to.project_id)
-    if isinstance(to, AnonymousUser):
-        return rows.none()
-    if to.is_superuser:
-        return rows
-    return rows.filter(project__in=projects.memberships(to))
+    return projects.filter_by_membership(rows, to=to)
 
 
 def campaigns_of(load: Load) -> QuerySet[Campaign]:

@@ -678,8 +678,15 @@ def test_the_setting_that_puts_a_slower_statement_back_is_tried_and_named(
         assert sentence in report
     # A trial is no measurement of the load.
     assert campaign.title not in body(client.get(f"/loads/{load.slug}/"))
+    page = body(client.get(f"/campaigns/{campaign.slug}/"))
     # Its two cells differ in both factors: no table compares them.
-    assert 'id="ratios"' not in body(client.get(f"/campaigns/{campaign.slug}/"))
+    assert 'id="ratios"' not in page
+    assert "of campaign" not in page
+    # Both lead members, and nobody else, to the answer.
+    pages = [f"/campaigns/{slug}/" for slug in (campaign.slug, memoized.slug)]
+    assert all(f'href="{address}"' in body(client.get(page)) for page in pages)
+    client.logout()
+    assert not any(load.slug + "/answers" in body(client.get(page)) for page in pages)
 
 
 def test_a_trial_has_its_title_in_the_language_of_its_reader(client, load, memoized):
