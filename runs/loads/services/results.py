@@ -18,6 +18,7 @@ from runs.queue.services import artifacts
 from runs.scenarios import statements
 from runs.statements import content, trial
 from runs.statements.content import LoadData, data_of, units_of
+from runs.statements.drawing import DRAWS
 from runs.statements.found import Found
 from runs.statements.load import LeftOut, Unit
 from runs.statements.trial import TrialTimes
@@ -30,6 +31,13 @@ class Opened:
     units: tuple[Unit, ...]
     left_out: tuple[LeftOut, ...]
     data: LoadData
+
+    @property
+    def cold_seconds(self) -> float:
+        """What a run of cold executions takes for its restarts alone, about: of a pass, and of
+        EXPLAIN."""
+        samples = sum(DRAWS if unit.drawn else len(unit.samples) for unit in self.units)
+        return (samples + len(self.units)) * statements.RESTART_MS / 1000
 
 
 def opened(load: Load) -> Opened:

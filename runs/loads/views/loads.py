@@ -113,6 +113,7 @@ def _detail(
         "units": opened.units[:MOST_SHOWN],
         "left_out": _reasoned(opened.left_out),
         "data": opened.data,
+        "cold_seconds": opened.cold_seconds,
         "campaigns": list(selectors.campaigns_of(load)[: pages.MOST_CAMPAIGNS]),
         "form": form,
         "part_form": part_form or PartForm(),

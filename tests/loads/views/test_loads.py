@@ -358,7 +358,7 @@ def measured(client, load, server):
 
 
 def test_a_campaign_is_queued_with_a_run_for_each_version_and_round(
-    measured, load, project
+    client, measured, load, project
 ):
     assert measured.project == project
     assert measured.factors["load"] == [load.slug]
@@ -368,6 +368,9 @@ def test_a_campaign_is_queued_with_a_run_for_each_version_and_round(
     assert measured.runs.count() == 2 * 5
     # What is private is in no plan.
     assert SECRET not in repr(list(measured.runs.values()))
+    # Three statements, each with a value, and EXPLAIN of each: six restarts of two seconds.
+    page = body(client.get(f"/loads/{load.slug}/"))
+    assert "Cold, a run of this load takes about 12 s for its restarts alone." in page
     assert "select" not in repr(list(measured.runs.values())).lower()
 
 
