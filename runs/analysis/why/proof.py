@@ -2,15 +2,15 @@
 
 Every round measures A, B, B again, B with each suspect put back, and B with all of them; with few
 suspects also A with what B has of each. The logs of values are compared within the rounds
-(randomised blocks, one variance of all arms). There are two looks, and each spends half of 1 in 30;
-suspects share it by Holm's method. Proven is what differs from B by that, by more than 3 %, and
-towards A.
+(randomised blocks). A comparison has the variance of the arms that it compares: where B takes
+longer than A it scatters otherwise, too. There are two looks, and each spends half of 1 in 30; time
+and processor time halve that, and all that is asked of one of them shares it by Holm's method.
+Proven is what differs from B by that, by more than 3 %, and towards A.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -25,9 +25,13 @@ WHOLE = "setup "
 # Before the name of a suspect: A with what B has of it.
 GIVEN = "A with "
 LOOKS = (6, 12)
+# Time and processor time: two answers of one campaign.
+METRICS = 2
 # At the end, an arm with fewer values has no answer.
 LEAST_VALUES = 3
-# Half of it lies on the side away from A: 1 in 60 campaigns of null suspects proves one.
+# Arms that are compared have a variance of their own from here on.
+LEAST_FREEDOM = 2
+# Half of it lies on the side away from A: at most 1 in 60 campaigns of null suspects proves one.
 SIGNIFICANCE = 1 / 30
 LEAST_EFFECT = 0.03
 POWER = 0.8
@@ -121,14 +125,18 @@ def _proven(shares: Sequence[Share]) -> tuple[Share, ...]:
 
 
 def prove(
-    arms: Arms, suspects: Sequence[str], *, has_ended: bool = False
+    arms: Arms,
+    suspects: Sequence[str],
+    *,
+    has_ended: bool = False,
+    metrics: int = METRICS,
 ) -> Proof | None:
     """The answer after the rounds that are complete; None before the first look.
 
     `arms` has a positive value of each round by arm: A, B, AGAIN, each suspect, and ALL where
     there is more than one suspect; those of GIVEN where they are measured. Only looks count: rounds
     after the last complete one wait. Of a campaign that has ended all values count, also those of
-    rounds that lack some.
+    rounds that lack some. `metrics` are those of which the campaign is asked, this one included.
     """
     given_arms = [f"{GIVEN}{name}" for name in suspects if f"{GIVEN}{name}" in arms]
     names = [A, B, AGAIN, *suspects, *([ALL] if ALL in arms else []), *given_arms]
@@ -150,11 +158,13 @@ def prove(
             for name in names
         ]
     )
-    blocks = _Blocks(names, logs)
+    blocks = _Blocks(names, logs, metrics)
     return blocks.proof(list(suspects), given_arms, is_final=is_whole or has_ended)
 
 
-def prove_ended(arms: Arms, suspects: Sequence[str]) -> Proof | None:
+def prove_ended(
+    arms: Arms, suspects: Sequence[str], *, metrics: int = METRICS
+) -> Proof | None:
     """The answer of a campaign that has ended, without the arms that have too few values.
 
     Such as of a setting that stops the server: others have theirs.
@@ -162,7 +172,8 @@ def prove_ended(arms: Arms, suspects: Sequence[str]) -> Proof | None:
     enough = {
         name: values for name, values in arms.items() if len(values) >= LEAST_VALUES
     }
-    return prove(enough, [name for name in suspects if name in enough], has_ended=True)
+    tried = [name for name in suspects if name in enough]
+    return prove(enough, tried, has_ended=True, metrics=metrics)
 
 
 def lacking(arms: Arms, names: Sequence[str]) -> dict[str, int]:
@@ -177,12 +188,30 @@ def _is_small(ratio: float) -> bool:
 
 @dataclass(frozen=True)
 class _Fit:
-    """The arms' effects, their covariance without the variance, the variance, its freedom."""
+    """Effects of the `compared` arms, their covariance without the variance, and the variance."""
 
+    compared: np.ndarray
     effects: np.ndarray
     inverse: np.ndarray
     variance: float
     freedom: int
+
+    def value(self, weights: np.ndarray) -> float:
+        """A contrast of the arms."""
+        return float(weights[self.compared] @ self.effects)
+
+    def covariance(self, one: np.ndarray, other: np.ndarray) -> float:
+        """Of two contrasts; of one with itself its variance."""
+        weighted = one[self.compared] @ self.inverse @ other[self.compared]
+        return self.variance * float(weighted)
+
+    def error(self, weights: np.ndarray) -> float:
+        """The standard error of a contrast."""
+        return max(math.sqrt(self.covariance(weights, weights)), 1e-12)
+
+    def quantile(self, probability: float) -> float:
+        """Of Student's distribution."""
+        return float(sp.special.stdtrit(self.freedom, probability))
 
 
 @dataclass(frozen=True)
@@ -190,49 +219,58 @@ class _Blocks:
     """Logs by arm and round; NaN where there is no value.
 
     The model is the sum of an arm and a round: least squares, which with all values are the
-    differences of means.
+    differences of means. `metrics` are those of which the campaign is asked.
     """
 
     names: Sequence[str]
     logs: np.ndarray
+    metrics: int
+    fits: dict[bytes, _Fit] = field(default_factory=dict)
 
     def _weights(self, weights: Mapping[str, float]) -> np.ndarray:
         return np.array([weights.get(name, 0.0) for name in self.names])
 
-    @cached_property
-    def _fit(self) -> _Fit:
-        arms, rounds = self.logs.shape
-        arm_of, round_of = np.nonzero(~np.isnan(self.logs))
+    def _fit(self, *contrasts: np.ndarray) -> _Fit:
+        """The model of the arms that these compare: others may scatter more, or less.
+
+        Of all arms, where those have too few rounds in common.
+        """
+        compared = np.any(contrasts, axis=0)
+        key = compared.tobytes()
+        if key not in self.fits:
+            fit = self._fit_arms(compared)
+            if fit.freedom < LEAST_FREEDOM:
+                fit = self._fit_arms(np.ones_like(compared))
+            self.fits[key] = fit
+        return self.fits[key]
+
+    def _fit_arms(self, compared: np.ndarray) -> _Fit:
+        logs = self.logs[compared]
+        arms, rounds = logs.shape
+        arm_of, round_of = np.nonzero(~np.isnan(logs))
         design = np.zeros((len(arm_of), arms + rounds))
         places = np.arange(len(arm_of))
         design[places, arm_of] = 1.0
         design[places, arms + round_of] = 1.0
-        values = self.logs[arm_of, round_of]
+        values = logs[arm_of, round_of]
         inverse = np.linalg.pinv(design.T @ design)
         effects = inverse @ design.T @ values
         freedom = len(values) - int(np.linalg.matrix_rank(design))
         residuals = values - design @ effects
         variance = float(residuals @ residuals) / freedom if freedom > 0 else math.inf
-        return _Fit(effects[:arms], inverse[:arms, :arms], variance, max(freedom, 1))
-
-    @property
-    def _freedom(self) -> int:
-        return self._fit.freedom
+        return _Fit(
+            compared, effects[:arms], inverse[:arms, :arms], variance, max(freedom, 1)
+        )
 
     @property
     def missing(self) -> int:
         """How many values the rounds lack."""
         return int(np.isnan(self.logs).sum())
 
-    def estimate(self, weights: np.ndarray) -> tuple[float, float]:
-        """A contrast of the arms and its standard error."""
-        fit = self._fit
-        error = math.sqrt(fit.variance * float(weights @ fit.inverse @ weights))
-        return float(weights @ fit.effects), max(error, 1e-12)
-
     def ratio(self, weights: np.ndarray, certainty: float = 0.95) -> Ratio:
-        value, error = self.estimate(weights)
-        width = float(sp.special.stdtrit(self._freedom, (1 + certainty) / 2)) * error
+        fit = self._fit(weights)
+        value = fit.value(weights)
+        width = fit.quantile((1 + certainty) / 2) * fit.error(weights)
         return Ratio(
             *(
                 math.exp(log_ratio)
@@ -257,54 +295,55 @@ class _Blocks:
         wide = self.ratio(control, CONTROL)
         is_controlled = wide.low <= 1 <= wide.high or _is_small(of_control.value)
         has_effect = not of_effect.low <= 1 <= of_effect.high
-        together = {ALL: self._compare_with_b(ALL)} if ALL in self.names else {}
-        of_b = self._shares(
-            {name: self._compare_with_b(name) for name in suspects}, effect, is_final
-        )
-        of_a = self._shares(
-            {name: self._compare_with_a(name) for name in given}, effect, is_final
-        )
-        of_all = self._shares(together, effect, is_final)
+        together = [ALL] if ALL in self.names else []
+        contrasts = {
+            name: self._compare_with_b(name) for name in (*suspects, *together)
+        } | {name: self._compare_with_a(name) for name in given}
+        shares = self._shares(contrasts, effect, is_final)
         if not (is_controlled and has_effect):
-            of_b, of_a, of_all = (
-                [replace(share, answer="no_verdict") for share in shares]
-                for shares in (of_b, of_a, of_all)
-            )
+            shares = {
+                name: replace(share, answer="no_verdict")
+                for name, share in shares.items()
+            }
+        of_b = [shares[name] for name in suspects]
         return Proof(
             effect=of_effect,
             control=of_control,
             suspects=tuple(of_b),
-            all=of_all[0] if of_all else None,
-            interacts=bool(of_all) and self._interacts(suspects),
+            all=shares.get(ALL),
+            interacts=bool(together) and self._interacts(suspects),
             rounds=self.logs.shape[1],
             is_final=is_final
             or not is_controlled
             or all(e.answer == "proven" for e in of_b),
             has_effect=has_effect,
             is_controlled=is_controlled,
-            given=tuple(of_a),
+            given=tuple(shares[name] for name in given),
             missing=self.missing,
         )
 
     def _shares(
         self, contrasts: Mapping[str, np.ndarray], effect: np.ndarray, is_final: bool
-    ) -> list[Share]:
-        """Holm's method: the smallest p-value bears the number of all, the next one less."""
+    ) -> dict[str, Share]:
+        """Holm's method: the smallest p-value bears the number of all, the next one less.
+
+        All that is said of a metric shares it, and the metrics and the looks share the rest.
+        """
         p_values = {name: self._p_value(weights) for name, weights in contrasts.items()}
         share_by_name, largest = {}, 0.0
         for position, name in enumerate(
             sorted(contrasts, key=lambda name: p_values[name])
         ):
-            number = len(contrasts) - position
-            largest = max(largest, min(1.0, p_values[name] * number * len(LOOKS)))
+            number = (len(contrasts) - position) * self.metrics * len(LOOKS)
+            largest = max(largest, min(1.0, p_values[name] * number))
             share = self._share(name, contrasts[name], effect, largest, number)
             share_by_name[name] = replace(
                 share, answer=self._answer(share, effect, is_final)
             )
-        return [share_by_name[name] for name in contrasts]
+        return share_by_name
 
     def _answer(self, share: Share, effect: np.ndarray, is_final: bool) -> Answer:
-        whole_effect, _ = self.estimate(effect)
+        whole_effect = self._fit(effect).value(effect)
         is_towards_a = math.log(share.ratio.value) * whole_effect < 0
         if share.p_value < SIGNIFICANCE and not _is_small(share.ratio.value):
             if is_towards_a:
@@ -316,8 +355,9 @@ class _Blocks:
         return "refuted" if is_bounded else "undecided"
 
     def _p_value(self, weights: np.ndarray) -> float:
-        value, error = self.estimate(weights)
-        return float(2 * sp.special.stdtr(self._freedom, -abs(value) / error))
+        fit = self._fit(weights)
+        t = fit.value(weights) / fit.error(weights)
+        return float(2 * sp.special.stdtr(fit.freedom, -abs(t)))
 
     def _share(
         self,
@@ -327,13 +367,12 @@ class _Blocks:
         p_value: float,
         number: int,
     ) -> Share:
-        value, error = self.estimate(weights)
-        whole_effect, _ = self.estimate(effect)
-        level = SIGNIFICANCE / len(LOOKS) / number
-        quantile = float(sp.special.stdtrit(self._freedom, 1 - level / 2))
-        least_log = (quantile + float(sp.special.stdtrit(self._freedom, POWER))) * error
-        half_width = float(sp.special.stdtrit(self._freedom, 0.975)) * error
-        towards_a = -math.copysign(1.0, whole_effect) * value
+        fit = self._fit(weights)
+        value, error = fit.value(weights), fit.error(weights)
+        quantile = fit.quantile(1 - SIGNIFICANCE / number / 2)
+        least_log = (quantile + fit.quantile(POWER)) * error
+        half_width = fit.quantile(0.975) * error
+        towards_a = -math.copysign(1.0, self._fit(effect).value(effect)) * value
         return Share(
             name=name,
             answer="open",
@@ -346,12 +385,11 @@ class _Blocks:
 
     def _quotient(self, weights: np.ndarray, effect: np.ndarray) -> Ratio | None:
         """-log(B'/B) / log(B/A) with Fieller's interval; None where B/A is too uncertain."""
-        (value, error), (whole_effect, of_whole) = (
-            self.estimate(weights),
-            self.estimate(effect),
-        )
-        common = self._fit.variance * float(weights @ self._fit.inverse @ effect)
-        quantile = float(sp.special.stdtrit(self._freedom, 0.975))
+        fit = self._fit(weights, effect)
+        value, error = fit.value(weights), fit.error(weights)
+        whole_effect, of_whole = fit.value(effect), fit.error(effect)
+        common = fit.covariance(weights, effect)
+        quantile = fit.quantile(0.975)
         g = (quantile * of_whole / whole_effect) ** 2 if whole_effect else math.inf
         if g >= 1:
             return None
@@ -376,7 +414,17 @@ class _Blocks:
         weights = self._compare_with_b(ALL) - sum(
             (self._compare_with_b(name) for name in suspects), self._weights({})
         )
-        value, _ = self.estimate(weights)
-        return self._p_value(weights) < SIGNIFICANCE and abs(value) > math.log1p(
-            LEAST_EFFECT
-        )
+        values = self._values(weights)
+        if len(values) < LEAST_VALUES:
+            return False
+        mean = float(values.mean())
+        error = max(float(values.std(ddof=1)) / math.sqrt(len(values)), 1e-12)
+        p_value = 2 * float(sp.special.stdtr(len(values) - 1, -abs(mean) / error))
+        is_proven = p_value * self.metrics * len(LOOKS) < SIGNIFICANCE
+        return is_proven and abs(mean) > math.log1p(LEAST_EFFECT)
+
+    def _values(self, weights: np.ndarray) -> np.ndarray:
+        """A contrast in each round that has all of its arms, of which each scatters otherwise."""
+        compared = weights != 0
+        values = weights[compared] @ self.logs[compared]
+        return np.array([value for value in values if not math.isnan(value)])

@@ -32,7 +32,7 @@ class FoundTrial:
         """None before the end, and where an arm that all are compared with has too few times."""
         if not self.has_ended:
             return None
-        return proof.prove_ended(self.arms, list(self.put_back))
+        return proof.prove_ended(self.arms, list(self.put_back), metrics=1)
 
     @property
     def sentences(self) -> list[str]:

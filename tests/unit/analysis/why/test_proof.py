@@ -10,13 +10,17 @@ from runs.analysis.why.proof import AGAIN, ALL, GIVEN, A, B
 
 
 def arms(truth, rounds, spread=0.02, seed=1):
-    """Values whose logs are `truth`, with a disturbance that a round shares."""
+    """Values whose logs are `truth`, with a disturbance that a round shares.
+
+    `spread` is that of all arms, or of each by its name.
+    """
     source = random.Random(seed)
+    of_arm = spread if isinstance(spread, dict) else dict.fromkeys(truth, spread)
     found = {name: {} for name in truth}
     for each in range(rounds):
         shared = source.gauss(0, 0.3)
         for name, log in truth.items():
-            found[name][each] = math.exp(log + shared + source.gauss(0, spread))
+            found[name][each] = math.exp(log + shared + source.gauss(0, of_arm[name]))
     return found
 
 
@@ -100,6 +104,17 @@ def test_of_a_campaign_that_has_ended_all_values_count():
     assert found.effect.value == pytest.approx(whole.effect.value, rel=0.02)
 
 
+def test_arms_without_a_common_round_are_compared_by_those_of_the_others():
+    measured = arms({**TRUTH, f"{GIVEN}jit": 0.3}, 6)
+    for name, lost in ((A, (3, 4, 5)), (f"{GIVEN}jit", (0, 1, 2))):
+        for number in lost:
+            del measured[name][number]
+    found = proof.prove(measured, ["jit", "decoy"], has_ended=True)
+    (given,) = found.given
+    assert given.ratio.value == pytest.approx(math.exp(-0.3), rel=0.05)
+    assert given.ratio.high < 1
+
+
 def test_an_arm_with_two_values_has_no_answer():
     measured = arms(TRUTH, 6)
     measured["decoy"] = {0: 1.0, 1: 1.0}
@@ -113,11 +128,52 @@ def test_a_round_that_was_cut_off_does_not_count():
     assert proof.prove(measured, ["jit", "decoy"]).rounds == 6
 
 
-def test_null_suspects_are_proven_in_few_campaigns():
-    """At most 1 in 60, with room for the chance of 300 campaigns."""
-    null = {A: 0.0, B: 0.3, AGAIN: 0.3, "a": 0.3, "b": 0.3, "c": 0.3, ALL: 0.3}
-    false = sum(
-        bool(proof.prove(arms(null, 12, spread=0.1, seed=n), ["a", "b", "c"]).explained)
-        for n in range(300)
+# Three decoys, or one and A with what B has of it and of the cause.
+NULL = {A: 0.0, B: 1.0, AGAIN: 1.0, "cause": 0.0, ALL: 0.0}
+FAMILIES = (
+    NULL | dict.fromkeys(("x", "y", "z"), 1.0),
+    NULL | {"x": 1.0, f"{GIVEN}cause": 1.0, f"{GIVEN}x": 0.0},
+)
+
+
+@pytest.mark.parametrize("of_slow", [1, 3, 1 / 3])
+@pytest.mark.parametrize("truth", FAMILIES, ids=["of B", "of B and of A"])
+def test_null_suspects_are_proven_in_few_campaigns(truth, of_slow):
+    """At most 1 in 60 campaigns, of time and of processor time together, whichever side scatters
+    more; with room for the chance of 100 campaigns."""
+    names = [name for name in truth if name in {"cause", "x", "y", "z"}]
+    false = 0
+    for seed in range(100):
+        spread = {name: 0.1 * (of_slow if log else 1) for name, log in truth.items()}
+        proofs = [
+            proof.prove(arms(truth, 12, spread=spread, seed=seed + metric), names)
+            for metric in (0, 10_000)
+        ]
+        said = {
+            share.name.removeprefix(GIVEN)
+            for found in proofs
+            for share in (*found.explained, *found.sufficient)
+        }
+        false += bool(said - {"cause"})
+    assert false <= 4
+
+
+def test_one_metric_alone_shares_its_level_with_no_other():
+    """As of a statement's time: half as much evidence suffices."""
+    measured = arms({**TRUTH, "decoy": 0.36}, 12, spread=0.03, seed=6)
+    of_one, of_two = (
+        proof.prove(measured, ["jit", "decoy"], metrics=metrics).suspects[1]
+        for metrics in (1, 2)
     )
-    assert false <= 10
+    assert of_two.p_value == pytest.approx(2 * of_one.p_value)
+
+
+def test_a_quiet_fast_side_lends_the_slow_one_no_certainty():
+    """What scatters in B alone is not outweighed by the arms of A, which do not scatter."""
+    truth = {A: 0.0, B: 2.0, AGAIN: 2.0, "jit": 0.0, "decoy": 1.9, ALL: 0.0}
+    of_b = {name: 0.2 if log else 0.001 for name, log in truth.items()}
+    jit, decoy = proof.prove(
+        arms(truth, 6, spread=of_b), ["jit", "decoy"], has_ended=True
+    ).suspects
+    assert jit.answer == "proven"
+    assert decoy.ratio.high / decoy.ratio.low > 1.3
