@@ -11,7 +11,7 @@ it waits for a processor.
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ class Parts:
 
     @property
     def queue_share(self) -> float:
-        """The share of the time that was spent in the queue for a processor."""
+        """The share of the time in the queue for a processor, as far as it is known."""
         return ((self.server_queue or 0.0) + (self.client_queue or 0.0)) / self.seconds
 
 
@@ -221,10 +221,11 @@ class PartRow(NamedTuple):
 class Difference:
     """How the time of a transaction differs between two sides: `b` less `a`, by part.
 
-    `a` and `b` are the mean parts of each side. `by_part` has the parts that both sides know, in
+    `a` and `b` are the mean parts of each side. `by_part` has the parts that all runs know, in
     seconds; `seconds` is the whole, `cpu` the server's processor time. `is_crowded`: the machine
     was not this experiment's alone, so `unqueued`, the time without the queue, and `cpu` are
-    compared too. `rounds` is the number of pairs, or of the smaller side where runs have no common
+    compared too. `queues` are the shares of the time in the queue, by side; None where no run
+    knows it. `rounds` is the number of pairs, or of the smaller side where runs have no common
     rounds.
     """
 
@@ -237,6 +238,7 @@ class Difference:
     rounds: int
     limits: tuple[str, ...]
     is_crowded: bool
+    queues: tuple[float | None, float | None] = (None, None)
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -264,33 +266,63 @@ class Difference:
 
 
 def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:
-    """The difference of two sides, by pairs of a round where both have the same rounds."""
-    means = _mean(a), _mean(b)
-    names = [
+    """The difference of two sides, by pairs of a round where both have the same rounds.
+
+    What one of the runs does not know is in `blocked` of all of them: they are compared alike.
+    """
+    queues = _queue_share(a), _queue_share(b)
+    least_queues = [
+        statistics.median_high(run_parts.queue_share for run_parts in side)
+        for side in (a, b)
+    ]
+    unknown = [
         name
         for name in PARTS
-        if all(getattr(run_parts, name) is not None for run_parts in (*a, *b))
-        and a
-        and b
+        if any(getattr(run_parts, name) is None for run_parts in (*a, *b))
     ]
+    a, b = ([_fold(run_parts, unknown) for run_parts in side] for side in (a, b))
+    means = _mean(a), _mean(b)
     has_cpu = all(run_parts.cpu is not None for run_parts in (*a, *b))
     limits = tuple(
         dict.fromkeys(code for run_parts in (*a, *b) for code in run_parts.limits)
-    )
-    queues = (
-        statistics.median_high(run_parts.queue_share for run_parts in side)
-        for side in (a, b)
     )
     return Difference(
         *means,
         seconds=_difference(a, b, "seconds"),
         unqueued=_difference(a, b, "unqueued"),
         cpu=_difference(a, b, "cpu") if has_cpu else None,
-        by_part={name: _difference(a, b, name) for name in names},
+        by_part={
+            name: _difference(a, b, name) for name in PARTS if name not in unknown
+        },
         rounds=min(len(a), len(b)),
         limits=limits,
-        is_crowded=max(queues) > CROWDED,
+        is_crowded=max(*least_queues, *(share or 0.0 for share in queues)) > CROWDED,
+        queues=queues,
     )
+
+
+def _queue_share(parts_of_runs: Sequence[Parts]) -> float | None:
+    """Of the runs that know how long the server waited for a processor."""
+    shares = [
+        run_parts.queue_share
+        for run_parts in parts_of_runs
+        if run_parts.server_queue is not None
+    ]
+    return statistics.median_high(shares) if shares else None
+
+
+def _fold(run_parts: Parts, unknown: Collection[str]) -> Parts:
+    """With these parts in `blocked`, as in the runs that cannot tell them from it."""
+    known = {
+        name: part_seconds
+        for name in unknown
+        if (part_seconds := getattr(run_parts, name)) is not None
+    }
+    changed = {
+        **dict.fromkeys(known),
+        "blocked": run_parts.blocked + math.fsum(known.values()),
+    }
+    return replace(run_parts, **changed)  # type: ignore[arg-type]
 
 
 def _mean(parts_of_runs: Sequence[Parts]) -> Parts:

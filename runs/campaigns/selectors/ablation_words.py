@@ -132,10 +132,12 @@ def _given(proof: Proof) -> Iterator[str]:
             given_share.name.removeprefix(GIVEN) for given_share in refuted
         )
         most = max(given_share.most_seen for given_share in refuted)
-        yield _("A with only one of %(names)s differs by at most %(most)s.") % {
-            "names": names,
-            "most": percent(most),
-        }
+        text = ngettext(
+            "A with only %(names)s of B differs by at most %(most)s.",
+            "A with only one of %(names)s differs by at most %(most)s.",
+            len(refuted),
+        )
+        yield text % {"names": names, "most": percent(most)}
 
 
 def _names(suspects: Sequence[Share]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
 
 from runs.analysis.why.proof import LEAST_EFFECT, LOOKS, Proof, Share
 from runs.analysis.why.suspects import Suspect
@@ -91,7 +92,11 @@ def _sentences(explanation: Explanation, ablation: AblationAnswer) -> Iterator[s
         return
     if explanation.ablation is None:
         yield from words.untried(explanation)
-    elif not ablation.is_explained and explanation.has_ended and explanation.proofs:
+    elif (
+        not ablation.is_explained
+        and explanation.has_ended
+        and any(words.has_verdict(proof) for proof in explanation.proofs)
+    ):
         yield _("Not explained by what was tried.")
         yield from words.looked(explanation)
 
@@ -115,7 +120,7 @@ def _row(explanation: Explanation, suspect: Suspect) -> DifferenceRow:
 
 def answer_ablation(ablation: Ablation, answers: Answers) -> AblationAnswer:
     """What its proofs say, of time and of processor time. No queries."""
-    proofs = {_("Time"): answers.time, _("Processor time"): answers.cpu}
+    proofs = _title_proofs(answers)
     sentences: list[str] = []
     for title, proof in proofs.items():
         if proof is not None:
@@ -132,6 +137,13 @@ def answer_ablation(ablation: Ablation, answers: Answers) -> AblationAnswer:
             proof is not None and _is_whole(proof) for proof in proofs.values()
         ),
     )
+
+
+def _title_proofs(answers: Answers) -> dict[str, Proof | None]:
+    return {
+        pgettext("per transaction", "Time"): answers.time,
+        _("Processor time"): answers.cpu,
+    }
 
 
 def _is_whole(proof: Proof) -> bool:
@@ -197,12 +209,14 @@ def _unchanged(answers: Answers) -> Iterator[str]:
 
 def _missing(answers: Answers) -> Iterator[str]:
     """What has no answer at the end, and why."""
-    titles = {_("Time"): answers.time, _("Processor time"): answers.cpu}
-    for title, proof in titles.items():
+    for title, proof in _title_proofs(answers).items():
         if proof is not None and proof.missing:
-            yield _(
-                "%(title)s: %(missing)d runs of %(rounds)d rounds are missing or invalid."
-            ) % {
+            text = ngettext(
+                "%(title)s: %(missing)d run of %(rounds)d rounds is missing or invalid.",
+                "%(title)s: %(missing)d runs of %(rounds)d rounds are missing or invalid.",
+                proof.missing,
+            )
+            yield text % {
                 "title": title,
                 "missing": proof.missing,
                 "rounds": proof.rounds,

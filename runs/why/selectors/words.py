@@ -66,6 +66,18 @@ OF_ROUNDS = {
         "per transaction than %(a)s."
     ),
 }
+# Beyond this ratio a percentage is hard to read.
+MOST_IN_PERCENT = 5.0
+OF_ROUNDS_IN_TIMES = {
+    True: gettext_lazy(
+        "In the %(rounds)d rounds of the ablation %(b)s needs %(least)s to %(most)s times the "
+        "processor time per transaction of %(a)s."
+    ),
+    False: gettext_lazy(
+        "In the %(rounds)d rounds of the ablation %(b)s needs %(least)s to %(most)s times the time "
+        "per transaction of %(a)s."
+    ),
+}
 LIMITS = {
     "no_usage": gettext_lazy("The load was too short to know who used the processors."),
     "no_queue": gettext_lazy(
@@ -236,7 +248,7 @@ def differences(explanation: Explanation) -> Iterator[str]:
         )
         yield text % {"number": explanation.days_apart}
     proof = explanation.proofs[0] if explanation.proofs else None
-    if proof is not None and not _is_sure(difference) and _has_verdict(proof):
+    if proof is not None and not _is_sure(difference) and has_verdict(proof):
         yield _say_ablation(explanation, proof)
     elif explanation.in_turn is not None and not _agrees(
         explanation.in_turn, difference
@@ -245,21 +257,41 @@ def differences(explanation: Explanation) -> Iterator[str]:
     else:
         yield from _say_time(explanation, difference)
     if difference.is_crowded:
-        yield _(
-            "Waiting for a processor took %(a)s of the time of %(label_a)s and %(b)s of that of "
-            "%(label_b)s: the machine was not this experiment's alone."
-        ) % {
-            "a": percent(difference.a.queue_share),
-            "b": percent(difference.b.queue_share),
-            "label_a": explanation.labels[0],
-            "label_b": explanation.labels[1],
-        }
+        yield _say_queues(explanation, difference)
     if difference.cpu is not None and (
         difference.is_crowded or not _is_sure(difference)
     ):
         yield _say_cpu(explanation, difference.cpu)
     if difference.rounds < 2:
         yield _("That is of one run a side, and may be chance.")
+
+
+def _say_queues(explanation: Explanation, difference: Difference) -> str:
+    """How long each side waited for a processor, as far as that is known."""
+    known = [
+        (label, percent(share))
+        for label, share in zip(explanation.labels, difference.queues, strict=True)
+        if share is not None
+    ]
+    if not known:
+        return _(
+            "The load waited for a processor: the machine was not this experiment's alone."
+        )
+    if len(known) == 1:
+        ((label, share),) = known
+        words = {"share": share, "label": label}
+        return (
+            _(
+                "Waiting for a processor took %(share)s of the time of %(label)s, and of the other "
+                "it is not known: the machine was not this experiment's alone."
+            )
+            % words
+        )
+    (label_a, a), (label_b, b) = known
+    return _(
+        "Waiting for a processor took %(a)s of the time of %(label_a)s and %(b)s of that of "
+        "%(label_b)s: the machine was not this experiment's alone."
+    ) % {"a": a, "b": b, "label_a": label_a, "label_b": label_b}
 
 
 def _labels(explanation: Explanation) -> dict[str, object]:
@@ -270,7 +302,8 @@ def _labels(explanation: Explanation) -> dict[str, object]:
     }
 
 
-def _has_verdict(proof: Proof) -> bool:
+def has_verdict(proof: Proof) -> bool:
+    """Whether it has found the difference again, and B like B."""
     return proof.is_controlled and proof.has_effect
 
 
@@ -437,6 +470,9 @@ def _say_ablation(explanation: Explanation, proof: Proof) -> str:
         "most": f"{100 * most:.1f} %",
     }
     is_of_cpu = explanation.answers is not None and explanation.answers.time is None
+    if proof.effect.value > MOST_IN_PERCENT:
+        times = {"least": f"{proof.effect.low:.3g}", "most": f"{proof.effect.high:.3g}"}
+        return str(OF_ROUNDS_IN_TIMES[is_of_cpu]) % (words | times)
     return str(OF_ROUNDS[is_of_cpu, proof.effect.value < 1]) % words
 
 
@@ -472,13 +508,21 @@ def _reading(plan: PlanRead) -> str:
         "relation": plan.relation,
         "index": plan.index,
     }
-    if plan.index and plan.relation:
-        return (
-            _("reads an estimated %(rows)s rows of %(relation)s by %(index)s") % words
+    if not plan.relation:
+        return _("reads no table")
+    if plan.index:
+        text = ngettext(
+            "reads an estimated %(rows)s row of %(relation)s by %(index)s",
+            "reads an estimated %(rows)s rows of %(relation)s by %(index)s",
+            round(plan.rows),
         )
-    if plan.relation:
-        return _("reads an estimated %(rows)s rows of %(relation)s") % words
-    return _("reads no table")
+    else:
+        text = ngettext(
+            "reads an estimated %(rows)s row of %(relation)s",
+            "reads an estimated %(rows)s rows of %(relation)s",
+            round(plan.rows),
+        )
+    return text % words
 
 
 def untried(explanation: Explanation) -> Iterator[str]:

@@ -133,6 +133,21 @@ def test_a_difference_pairs_rounds_and_says_which_part_moved():
     assert found.is_crowded
 
 
+def test_a_queue_that_a_run_does_not_know_is_in_what_is_blocked_of_all_of_them():
+    """Else a side whose queue is known would look less blocked, and one without it unqueued."""
+    known = [parts.split(replace(PLAIN, round=n)) for n in (1, 2)]
+    unseen = replace(PLAIN, backends=Queued(run=1.0, wait=0.4, number=2, seconds=19.6))
+    unknown = [parts.split(replace(unseen, round=n)) for n in (1, 2)]
+    assert unknown[0].server_queue is None
+    found = parts.compare(unknown, known)
+    assert set(found.by_part) == {"client", "client_queue", "server"}.union({"blocked"})
+    assert found.by_part["blocked"].value == pytest.approx(
+        unknown[0].server - known[0].server, abs=1e-4
+    )
+    assert found.queues == (None, pytest.approx(known[0].queue_share))
+    assert found.limits == ("backends_unseen",)
+
+
 def test_one_round_a_side_has_no_interval():
     found = parts.compare([parts.split(PLAIN)], [parts.split(PLAIN)])
     assert (found.seconds.value, found.seconds.low) == (0.0, None)
