@@ -56,7 +56,8 @@ BUILT_IN = {
 }
 # Between the name of a workload and the number of its version.
 OWN_SEPARATOR = "@"
-OWN = r"\A[a-z0-9][a-z0-9-]*@[1-9][0-9]*"
+# As slugs of workloads are: of "work_mem" is work_mem.
+OWN = r"\A[a-z0-9][a-z0-9_-]*@[1-9][0-9]*"
 # What an insert of the built-in scripts adds to the history table and to WAL, rounded up.
 BYTES_WRITTEN_A_SECOND = 2 * 1024 * 1024
 RECONNECTING = "each-transaction"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.utils.text import slugify
 
 import runs.published
 from runs.execution.clusters.preparing import BYTES_TO_SPARE
@@ -433,3 +434,12 @@ def test_what_comes_beside_it_is_told():
 
     assert f"(at most {logs} MiB)" in told
     assert f"{BYTES_TO_SPARE // MIB} MiB that stay free" in told
+
+
+@pytest.mark.parametrize("name", ["work_mem", "Read only", "2 keys: a_b", "_x_"])
+def test_an_own_script_is_a_level_by_whatever_slug_its_name_gives(name):
+    (own_scripts,) = (
+        factor for factor in registry.get("pgbench").factors if factor.name == "script"
+    )
+    assert own_scripts.accepts(f"{slugify(name)}@12")
+    assert not own_scripts.accepts(f"{slugify(name)}@0")
