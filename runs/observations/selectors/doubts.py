@@ -79,11 +79,20 @@ def notes(campaign: Campaign) -> Iterator[str]:
     doubted = list_doubts(campaign)
     if not doubted:
         return
-    ended = campaign.runs.filter(state__in=Run.WITH_RESULT).count()
-    text = _(
-        "%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count."
-    )
-    yield text % {"count": sum(len(doubt.runs) for doubt in doubted), "total": ended}
+    ended = campaign.runs.filter(state__in=Run.WITH_RESULT)
+    # Where an instance leaves none out, or a person lets one count.
+    if ended.filter(validity=RunValidity.INVALID, state=Run.State.FINISHED).exists():
+        text = _(
+            "%(count)d of %(total)d runs are doubtful or invalid; invalid runs count here."
+        )
+    else:
+        text = _(
+            "%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count."
+        )
+    yield text % {
+        "count": sum(len(doubt.runs) for doubt in doubted),
+        "total": ended.count(),
+    }
     for doubt in doubted:
         yield _("%(condition)s: %(number)d runs are %(judgement)s: %(reason)s") % {
             "condition": doubt.condition,

@@ -24,7 +24,7 @@ from runs.models import (
     Series,
     Source,
 )
-from runs.observations.selectors import editions, publication
+from runs.observations.selectors import doubts, editions, publication
 from runs.observations.services import observations
 from runs.observations.services.observations import Design, Plan
 from runs.published import reading, schema
@@ -452,6 +452,22 @@ def test_a_publication_keeps_the_doubt_of_its_runs(edition, tmp_path):
     )
     assert "runs are doubtful: PostgreSQL was built with -O0" in english
     assert "要確認" in " ".join(note["ja"] for note in published["notes"])
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (Run.State.FINISHED, "invalid runs count here."),
+        (Run.State.WITHDRAWN, "invalid runs do not count."),
+    ],
+)
+def test_a_publication_says_whether_its_invalid_runs_count(edition, state, says):
+    """They do where an instance leaves none out, and where a person lets one count."""
+    campaign = edition.campaigns.get(scenario__slug=READ)
+    run = campaign.runs.filter(cell__version="17.6").first()
+    Run.objects.filter(pk=run.pk).update(validity="invalid", state=state)
+    (first, *_others) = doubts.notes(campaign)
+    assert first.endswith(says)
 
 
 def test_a_publication_of_slices_says_that_others_used_the_machine(edition, tmp_path):
