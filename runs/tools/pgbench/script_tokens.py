@@ -126,7 +126,8 @@ _WORD = re.compile(
     rf"""|(?P<name>{NAME})|(?P<mark><<|>>|<=|>=|<>|!=|[-+*/%<>=&|\#~(),])|(?P<end>\Z))"""
 )
 _BETWEEN = frozenset(("<<", ">>", "<=", ">=", "<>", "!=", *"-+*/%<>=&|#"))
-_MOST = 2**63  # behind a minus; one less without
+_BEFORE = frozenset(("-", "+", "~", "not"))
+_MOST = 2**63  # behind a minus that is no subtraction; one less without
 # (fewest, most) arguments; None is any number.
 _FUNCTIONS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("abs", "debug", "double", "exp", "int", "ln", "sqrt"), (1, 1)),
@@ -150,6 +151,8 @@ class _Expression:
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 0, 0
         self.kind = self.word = ""
+        # Whether the last word was a minus with nothing on its left.
+        self.is_negated = False
         self._next()
 
     def whole(self) -> None:
@@ -169,14 +172,8 @@ class _Expression:
             self.word = self.word.lower()
         elif self.kind == "number" and self.word.isdigit():
             value = int(self.word[:30])
-            # What comes before is looked at for this number alone: a text may have thousands.
-            if value > _MOST or (
-                value == _MOST and not self._is_behind_minus(word_match.start())
-            ):
+            if value > _MOST or (value == _MOST and not self.is_negated):
                 self._refuse()
-
-    def _is_behind_minus(self, position: int) -> bool:
-        return self.text[:position].rstrip().endswith("-")
 
     def _refuse(self) -> None:
         raise BadExpressionError(self.text[self.begin :].strip() or self.text.strip())
@@ -197,8 +194,10 @@ class _Expression:
         if self.depth > MOST_DEPTH:
             self._refuse()
         while True:
-            while self._take("-", "+", "~", "not"):
-                pass
+            while self.kind in {"name", "mark"} and self.word in _BEFORE:
+                self.is_negated = self.word == "-"
+                self._next()
+            self.is_negated = False
             self._operand()
             while self._take("isnull", "notnull") or self._is():
                 pass
