@@ -13,7 +13,7 @@ from django.db.models import Max
 from docutils.core import publish_doctree
 
 from runs.campaigns.selectors.report_parts import results
-from runs.models import Annotation, Campaign, Command, Metric, Project, Run
+from runs.models import Annotation, Campaign, CellSummary, Command, Metric, Project, Run
 from runs.reports.report import Picture
 from tests import factories
 from tests.each import some
@@ -68,6 +68,14 @@ def test_a_report_is_a_download(client, finished_campaign, wanted, name):
     response = client.get(f"/campaigns/finished/report/?format={wanted}&lang=en")
     assert response.status_code == 200
     assert response["Content-Disposition"] == f'attachment; filename="{name}"'
+
+
+def test_a_report_says_that_all_runs_are_left_out(client, finished_campaign):
+    finished_campaign.runs.update(state="withdrawn", code="invalid", validity="invalid")
+    CellSummary.objects.all().delete()
+    said = "Every run that finished is left out: its certificate says why."
+    page = client.get("/campaigns/finished/report/?lang=en").content.decode()
+    assert said in page
 
 
 def test_an_unknown_format_is_refused_in_words(client, finished_campaign):

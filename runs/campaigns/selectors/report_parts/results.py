@@ -23,7 +23,7 @@ from runs.compare.selectors.describe import summary
 from runs.compare.selectors.describe.verdict_words import sized, verdict
 from runs.compare.selectors.judge import ratios
 from runs.compare.selectors.judge.ratios import RatioRow
-from runs.models import Campaign, Cell, Metric
+from runs.models import Campaign, Cell, Metric, Run
 from runs.queue.selectors import certificate_words
 from runs.reports.report import Block, Paragraph, Picture, Table
 from runs.shared.chart_words import cell_words
@@ -57,7 +57,13 @@ def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Blo
         if figure:
             blocks.append(Picture("results", _caption(metric, figure), figure))
         blocks.append(_table(campaign, metric, grid))
-    return blocks or [Paragraph(_("No run has finished yet."))]
+    return blocks or [Paragraph(_why_nothing(campaign))]
+
+
+def _why_nothing(campaign: Campaign) -> str:
+    if campaign.runs.filter(Run.LEFT_OUT).exists():
+        return _("Every run that finished is left out: its certificate says why.")
+    return _("No run has finished yet.")
 
 
 def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
