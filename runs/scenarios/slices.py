@@ -5,6 +5,7 @@ rounds; the run's own figures are those of all its slices together.
 """
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,8 +24,10 @@ from runs.wording import gettext_noop as _
 
 # In addition to its seconds; all other runs of the round wait meanwhile.
 GRACE_SECONDS = 60.0
-# A slice in which no transaction ended: as if half of one had.
+# A slice in which no transaction ended: as if half of one had, where the others have few.
 LEAST_TRANSACTIONS = 0.5
+# Where they have more, the machine stood still, and the slice says nothing of the load.
+FEW_TRANSACTIONS = 5
 # Names of steps sort as they are executed.
 DIGITS = 4
 
@@ -36,20 +39,21 @@ def number_of(parameters: Values, slice_s: int) -> int:
 
 @dataclass(frozen=True)
 class Slice:
-    """One slice: when it began (seconds since the epoch), and what it gave.
+    """One slice: the name of its step, when it began (seconds since the epoch), what it gave.
 
     `foreign` is the share of the machine's processors that others took, None if unknown.
     """
 
+    name: str
     begun: float
     result: pgbench.PgbenchResult
     step: StepResult
     foreign: float | None
 
     @property
-    def tps(self) -> float:
-        """Transactions a second; never 0, which has no logarithm."""
-        return self.result.tps or LEAST_TRANSACTIONS / max(self.step.seconds, 1.0)
+    def transactions(self) -> int:
+        """How many ended in it."""
+        return self.result.transactions_processed or 0
 
 
 async def measure(
@@ -58,7 +62,7 @@ async def measure(
     """Run the load slice by slice, each when it is this run's turn, and add the findings.
 
     `argv_of` gives the command of each, which are numbered from 1. Raises TargetProblem with
-    pgbench's message for a slice that does not end as asked.
+    pgbench's message for a slice that does not end as asked, and where no slice has a transaction.
     """
     slice_s = bench.plan.slice_s
     number = number_of(bench.parameters, slice_s)
@@ -75,6 +79,8 @@ async def measure(
         await act()
     await _reach(bench, turns.END)
     _keep_output(bench, slices)
+    if not any(one_slice.transactions for one_slice in slices):
+        raise _incomplete(slices[-1].name, slices[-1].result)
     _report(bench, slices)
 
 
@@ -95,18 +101,26 @@ async def _slice(
     result = pgbench.parse(
         step.stdout, step.stderr, exit_status=step.exit_status, expected=expected
     )
-    if result.status != "complete":
+    if result.status != "complete" and not _is_empty(result):
         bench.keep("pgbench.err", step.stderr)
-        raise TargetProblem(
-            "%(name)s: %(problems)s",
-            name=name,
-            problems=result.failure,
-            code="slice_incomplete",
-            remedy=_(
-                "Read the step's output and server.log, then queue the run again."
-            ),
-        )
-    return Slice(step.started, result, step, bench.foreign_share)
+        raise _incomplete(name, result)
+    return Slice(name, step.started, result, step, bench.foreign_share)
+
+
+def _is_empty(result: pgbench.PgbenchResult) -> bool:
+    """Whether pgbench ended as asked, before any transaction did."""
+    codes = [problem.code for problem in result.problems if not problem.note]
+    return codes == ["nothing_processed"]
+
+
+def _incomplete(name: str, result: pgbench.PgbenchResult) -> TargetProblem:
+    return TargetProblem(
+        "%(name)s: %(problems)s",
+        name=name,
+        problems=result.failure,
+        code="slice_incomplete",
+        remedy=_("Read the step's output and server.log, then queue the run again."),
+    )
 
 
 def _keep_output(bench: Bench, slices: Sequence[Slice]) -> None:
@@ -120,12 +134,14 @@ def _keep_output(bench: Bench, slices: Sequence[Slice]) -> None:
 def _report(bench: Bench, slices: Sequence[Slice]) -> None:
     findings = bench.findings
     findings.tool_name = "pgbench"
-    findings.tool_version = slices[0].result.tool_version or versions.release_text(
+    full_result = _first_full(slices).result
+    findings.tool_version = full_result.tool_version or versions.release_text(
         bench.plan.client_version_num
     )
     findings.series += series_of(slices, bench.plan.slice_s)
     findings.measurements.update(figures(slices))
     _note_generator(bench, slices)
+    _note_still(bench, slices)
     others = bench.turns.size - 1 if bench.turns is not None else 0
     text = _(
         "Measured in %(number)s slices of %(seconds)s s, in turn with %(others)s other runs of "
@@ -151,25 +167,40 @@ def _note_generator(bench: Bench, slices: Sequence[Slice]) -> None:
         bench,
         "pgbench",
         sum(known_seconds) / whole_seconds,
-        slices[0].result.threads or 0,
+        _first_full(slices).result.threads or 0,
     )
+
+
+def _first_full(slices: Sequence[Slice]) -> Slice:
+    return next(one_slice for one_slice in slices if one_slice.transactions)
+
+
+def _note_still(bench: Bench, slices: Sequence[Slice]) -> None:
+    number = rates(slices).count(None)
+    if not number:
+        return
+    text = _(
+        "No transaction ended in %(number)s of %(all)s slices, and the others have many: the "
+        "machine stood still. Rounds with such a slice do not count."
+    )
+    bench.note("slices_empty", text, number=number, all=len(slices))
 
 
 def figures(slices: Sequence[Slice]) -> dict[str, float]:
     """A run's figures: rates and latencies of all its slices together."""
     results = [one_slice.result for one_slice in slices]
-    transactions = [result.transactions_processed or 0 for result in results]
-    total = sum(transactions)
+    full_slices = [one_slice for one_slice in slices if one_slice.transactions]
+    total = sum(one_slice.transactions for one_slice in full_slices)
     found = {
-        known_metrics.TPS.name: math.fsum(one_slice.tps for one_slice in slices)
+        known_metrics.TPS.name: math.fsum(rate or 0.0 for rate in rates(slices))
         / len(slices),
         known_metrics.TRANSACTIONS.name: float(total),
     }
-    latencies = [result.latency_average_ms for result in results]
+    latencies = [one_slice.result.latency_average_ms for one_slice in full_slices]
     if total and None not in latencies:
         weighted = (
-            count * (latency or 0.0)
-            for count, latency in zip(transactions, latencies, strict=True)
+            one_slice.transactions * (latency or 0.0)
+            for one_slice, latency in zip(full_slices, latencies, strict=True)
         )
         found[known_metrics.LATENCY_AVERAGE.name] = math.fsum(weighted) / total
     connecting = [result.initial_connection_time_ms for result in results]
@@ -180,6 +211,26 @@ def figures(slices: Sequence[Slice]) -> dict[str, float]:
         mean = math.fsum(known_times) / len(known_times)
         found[known_metrics.CONNECTION_TIME.name] = mean
     return found
+
+
+def rates(slices: Sequence[Slice]) -> list[float | None]:
+    """Transactions a second of each slice; never 0, which has no logarithm.
+
+    None where no transaction ended, and others of the run have many: see FEW_TRANSACTIONS.
+    """
+    usual = statistics.median(one_slice.transactions for one_slice in slices)
+    return [
+        one_slice.result.tps
+        if one_slice.transactions
+        else _rate_of_none(one_slice, usual)
+        for one_slice in slices
+    ]
+
+
+def _rate_of_none(one_slice: Slice, usual: float) -> float | None:
+    if usual > FEW_TRANSACTIONS:
+        return None
+    return LEAST_TRANSACTIONS / max(one_slice.step.seconds, 1.0)
 
 
 def series_of(slices: Sequence[Slice], slice_s: int) -> list[SeriesData]:
@@ -197,7 +248,7 @@ def series_of(slices: Sequence[Slice], slice_s: int) -> list[SeriesData]:
             interval=float(slice_s),
         )
 
-    tps = [one_slice.tps for one_slice in slices]
+    tps = rates(slices)
     latencies = [one_slice.result.latency_average_ms for one_slice in slices]
     begun = [one_slice.begun - first for one_slice in slices]
     foreign = [one_slice.foreign for one_slice in slices]

@@ -207,6 +207,60 @@ def test_a_slice_that_hangs_is_stopped_and_holds_up_the_others_no_longer(
     assert other.commands.filter(step__startswith="slice-").count() == 5
 
 
+# A connection that takes longer than a slice: pgbench ends in time, and no transaction has begun.
+LATE = ("env", "PGOPTIONS=-c post_auth_delay=2")
+
+
+@pytest.fixture
+def stand_still(monkeypatch):
+    """Let no transaction end in these slices of a run."""
+
+    def stood(run, ordinals):
+        command = Load.argv_of_slice
+
+        def argv_of_slice(load, ordinal):
+            argv = command(load, ordinal)
+            is_late = ordinal in ordinals and load.bench.plan.run_id == run.pk
+            return (*LATE, *argv) if is_late else argv
+
+        monkeypatch.setattr(Load, "argv_of_slice", argv_of_slice)
+
+    return stood
+
+
+def test_a_slice_in_which_the_machine_stood_still_costs_its_round_alone(
+    server, stand_still
+):
+    campaign = queued(server, repeats=1, parameters={"scale": 1, "duration": 10})
+    late, _other = campaign.runs.order_by("pk")
+    stand_still(late, {2})
+    work_off(server.pk)
+
+    late.refresh_from_db()
+    assert late.state == Run.State.FINISHED
+    rates = late.series.get(name="slice_tps").values
+    assert [ordinal for ordinal, rate in enumerate(rates, 1) if rate is None] == [2]
+    note = next(note for note in late.quality if note["code"] == "slices_empty")
+    assert note["level"] == "warning"
+    assert "1 of 10 slices" in note["message"]
+    (row,) = Tables(campaign, "tps").list_rows()
+    # Of the nine rounds with two slices, or fewer where others came and went.
+    assert 3 <= row.comparison.freedom < 9
+
+
+def test_a_run_without_any_transaction_has_no_figure(server, stand_still):
+    campaign = queued(server, repeats=1)
+    late, other = campaign.runs.order_by("pk")
+    stand_still(late, set(range(1, 6)))
+    work_off(server.pk)
+
+    late.refresh_from_db()
+    other.refresh_from_db()
+    assert (late.state, late.code) == (Run.State.FAILED, "slice_incomplete")
+    assert "No transaction was processed." in late.message
+    assert other.state == Run.State.FINISHED
+
+
 def test_a_cancelled_run_leaves_its_round(server, at_work):
     campaign, worker = at_work
     until_slice(campaign, 2)
