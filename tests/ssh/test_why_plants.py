@@ -148,7 +148,7 @@ PLANTS = {
             ("--locale-provider=icu", "--icu-locale=en", "--encoding=UTF8"),
         ),
         needs_icu=True,
-        answer="Putting initdb options back explains",
+        answer="Putting options of initdb back explains",
         decoys=("track_functions",),
     ),
     "commit delay": Plant(

@@ -4,13 +4,13 @@
 runs.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from runs.analysis.why.proof import LEAST_EFFECT, LOOKS, Proof, Share
+from runs.analysis.why.proof import GIVEN, LEAST_EFFECT, LOOKS, Proof, Share
 from runs.analysis.why.suspects import Suspect
 from runs.campaigns.selectors import ablation_words
 from runs.campaigns.selectors.explanations import AblationAnswer, TriedRow
@@ -121,16 +121,20 @@ def _row(explanation: Explanation, suspect: Suspect) -> DifferenceRow:
 def answer_ablation(ablation: Ablation, answers: Answers) -> AblationAnswer:
     """What its proofs say, of time and of processor time. No queries."""
     proofs = _title_proofs(answers)
+    names = {
+        suspect.key: words.name_in_sentence(suspect)
+        for suspect in map(Suspect.from_json, ablation.suspects)
+    }
     sentences: list[str] = []
     for title, proof in proofs.items():
         if proof is not None:
-            text = " ".join(ablation_words.proof_sentences(proof))
+            text = " ".join(ablation_words.proof_sentences(_named(proof, names)))
             sentences.append(_("%(title)s: %(text)s") % {"title": title, "text": text})
         elif answers.has_ended and not answers.unchanged:
             text = _("%(title)s: no answer, since an arm has too few runs that count.")
             sentences.append(text % {"title": title})
     return AblationAnswer(
-        sentences=(*sentences, *_unchanged(answers)),
+        sentences=(*sentences, *_unchanged(answers, names)),
         rows=tuple(_tried(ablation, answers)),
         notes=(*_figures(proofs), *_missing(answers)),
         is_explained=any(
@@ -199,12 +203,28 @@ def _figures(proofs: dict[str, Proof | None]) -> Iterator[str]:
             }
 
 
-def _unchanged(answers: Answers) -> Iterator[str]:
-    for name in answers.unchanged:
+def _named(proof: Proof, names: Mapping[str, str]) -> Proof:
+    """The proof with the names that a sentence has, in place of keys."""
+    given = tuple(
+        replace(share, name=f"{GIVEN}{_name_of(share.name.removeprefix(GIVEN), names)}")
+        for share in proof.given
+    )
+    suspects = tuple(
+        replace(share, name=_name_of(share.name, names)) for share in proof.suspects
+    )
+    return replace(proof, suspects=suspects, given=given)
+
+
+def _name_of(key: str, names: Mapping[str, str]) -> str:
+    return names.get(key, key)
+
+
+def _unchanged(answers: Answers, names: Mapping[str, str]) -> Iterator[str]:
+    for key in answers.unchanged:
         yield _(
             "%(name)s was not put back: the records of its runs show it as B has it, so they tell "
             "nothing of it."
-        ) % {"name": name}
+        ) % {"name": _name_of(key, names)}
 
 
 def _missing(answers: Answers) -> Iterator[str]:

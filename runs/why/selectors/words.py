@@ -571,6 +571,16 @@ def suspect_name(suspect: Suspect) -> str:
     return f"{kind}: {suspect.name}" if suspect.name else kind
 
 
+def name_in_sentence(suspect: Suspect) -> str:
+    """As `suspect_name`, within a sentence: "work_mem", "index orders_customer"."""
+    if suspect.kind == "setting":
+        return suspect.name
+    kind = str(KINDS.get(suspect.kind, suspect.kind)).lower()
+    if suspect.kind in {"setup", "initdb"} or not suspect.name:
+        return kind
+    return f"{kind} {suspect.name}"
+
+
 def signs(suspect: Suspect) -> str:
     """What points to a difference: "the plans differ, pg_stat_wal.wal_sync 0.002 → 1"."""
     codes = [code for code in suspect.evidence if code != "counters_moved"]

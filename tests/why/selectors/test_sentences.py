@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from django.utils import translation
 
 from runs.analysis.inference import Inference
 from runs.analysis.why import parts, proof
@@ -554,9 +555,20 @@ def test_a_set_up_and_what_it_makes_are_not_said_to_be_needed_both():
     truth = {A: 0.0, B: 1.0, AGAIN: 1.0, "jit": 0.0, setup.key: 0.0, ALL: 0.0}
     sentence = answers.answer_explanation(tried(truth, SETTING, setup)).sentence
     assert "Putting jit back explains 100 %" in sentence
-    assert "Putting setup init_sql back explains 100 %" in sentence
+    assert "Putting set-up of the data back explains 100 %" in sentence
     assert "needs them all" not in sentence
     assert "interact" not in sentence
+
+
+def test_a_sentence_names_an_object_in_the_readers_language():
+    stale = Suspect("freshness", "orders", "1 day", "1 hour")
+    truth = {A: 0.0, B: 1.0, AGAIN: 1.0, stale.key: 0.0}
+    said = answers.answer_explanation(tried(truth, stale)).sentence
+    assert "Putting state of the statistics orders back explains 10" in said
+    with translation.override("ja"):
+        said = answers.answer_explanation(tried(truth, stale)).sentence
+    assert "統計情報の状態 orders" in said
+    assert "freshness" not in said
 
 
 def test_nothing_is_said_to_be_unexplained_where_the_difference_is_not_found_again():

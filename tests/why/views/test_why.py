@@ -713,7 +713,7 @@ def test_many_are_put_back_by_halves_and_then_the_half_that_explains_it(
     measure(made.campaign, {**TIMES, **halves, **given})
     Campaign.objects.update(state=Campaign.State.FINISHED)
     answer = member.get(address).context["answer"]
-    assert f"Putting {first['name']} back explains" in answer.sentence
+    assert "Putting half 1 back explains" in answer.sentence
     proposed = {row.key for row in answer.differences if row.is_proposed}
     assert proposed == set(first["members"])
 
