@@ -64,7 +64,9 @@ _ENDED = ("was terminated by signal", "terminating connection")
 
 
 # What a database that is gone, or a full disk, may be behind.
-TO_EXPLAIN = frozenset(("step_failed", "password_not_set", "slice_incomplete"))
+TO_EXPLAIN = frozenset(
+    ("command_failed", "step_failed", "password_not_set", "slice_incomplete")
+)
 # What was read from an output, which a full disk cuts off.
 OF_OUTPUT = frozenset(
     (

@@ -26,6 +26,8 @@ class Target:
     `tools` are those of taskset, perf, ip, strace, pgbouncer and valgrind that exist; `paranoia` is
     perf_event_paranoid, `ptrace_scope` Yama's, and `governors` are those of its processors, empty
     without cpufreq.
+    `commands` are the files of the folder of that name, each with what preflight.sh says of it;
+    `has_linked_commands` if that folder is a link.
     `clients` are the folders whose pgbench starts; `unresolved` and `no_routes` are addresses that
     it cannot reach. `allows_sessions`: whether one connection can have as many sessions as a run
     needs.
@@ -55,6 +57,8 @@ class Target:
     unresolved: tuple[str, ...] = ()
     no_routes: tuple[str, ...] = ()
     allows_sessions: bool = True
+    has_linked_commands: bool = False
+    commands: dict[str, str] = field(default_factory=dict)
 
     def lacks(self, bindir: str) -> list[str]:
         """The server programs that a folder lacks."""
@@ -127,7 +131,14 @@ def read(report: str, *, before: float, after: float) -> Target:
         clients=frozenset(lines_of.get("client", ())),
         unresolved=tuple(lines_of.get("unresolved", ())),
         no_routes=tuple(lines_of.get("no_route", ())),
+        has_linked_commands=first("commands") == "link",
+        commands=_commands(lines_of.get("command", ())),
     )
+
+
+def _commands(lines: Sequence[str]) -> dict[str, str]:
+    files = (line.partition(" ") for line in lines)
+    return {name: state for state, _blank, name in files}
 
 
 def _skew(clock: float | None, before: float, after: float) -> float | None:

@@ -34,12 +34,30 @@ elif [ -L "$base/.benchlab" ] || { [ -f "$base/.benchlab" ] && [ "$(cat "$base/.
 elif [ -f "$base/.benchlab" ]; then
     say base ours
     for folder in runs clusters leases; do [ -L "$base/$folder" ] && say leads_out "$folder"; done
-elif [ -n "$(ls -A "$base" | grep -v -x -F .benchlab.new)" ]; then
+elif [ -n "$(ls -A "$base" | grep -v -x -F -e .benchlab.new -e commands)" ]; then
     say base foreign
 else
     say base empty
 fi
 [ -d "$base" ] && [ -n "$(find "$base" -prune -perm -0002)" ] && say world_writable yes
+
+# What the machine's owner has put there to be executed, and what is the matter with the rest. A link
+# is never followed, and a name that no campaign can have is left out.
+[ -L "$base/commands" ] && say commands link
+for file in "$base"/commands/*; do
+    [ ! -L "$base/commands" ] || break
+    name=${file##*/}
+    case $name in '*' | -* | *[!A-Za-z0-9._-]*) continue ;; esac
+    if [ -L "$file" ]; then
+        say command "link $name"
+    elif [ ! -f "$file" ]; then
+        say command "irregular $name"
+    elif [ ! -x "$file" ]; then
+        say command "not_executable $name"
+    else
+        say command "executable $name"
+    fi
+done
 
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     for program in postgres initdb pg_ctl pgbench psql; do

@@ -75,7 +75,30 @@ class ChoiceFactor:
         )
 
 
-AnyFactor = Factor | ChoiceFactor
+@dataclass(frozen=True)
+class NameFactor:
+    """A factor whose levels are names that users write, such as those of files on a server.
+
+    `pattern` is a regular expression that a whole name matches; `help` says it in words.
+    """
+
+    name: str
+    title: str
+    pattern: str
+    default: tuple[str, ...]
+    help: str
+
+    def accepts(self, level: object) -> bool:
+        """Whether it can be such a name."""
+        is_text = isinstance(level, str)
+        return is_text and re.fullmatch(self.pattern, str(level), re.ASCII) is not None
+
+    def ordered(self, levels: Iterable[Level]) -> list[Level]:
+        """Each level once, as they were written."""
+        return list(dict.fromkeys(levels))
+
+
+AnyFactor = Factor | ChoiceFactor | NameFactor
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from runs.scenarios import (
     block_size,
+    command,
     common_factors,
     cpu_cores,
     fixed_point_read,
@@ -36,6 +37,7 @@ _SCENARIOS = {
         page_checksums.SCENARIO,
         cpu_cores.SCENARIO,
         pgbench_load.SCENARIO,
+        command.SCENARIO,
         parallel_query.SCENARIO,
         replication.SCENARIO,
         *partitioning.SCENARIOS,

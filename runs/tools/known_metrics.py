@@ -87,6 +87,9 @@ LOAD_RATE = _metric(
     "load_rate", _("Calls a second, several clients"), "queries/s", "higher"
 )
 
+# A command of somebody's own (`runs.scenarios.command`)
+WALL_TIME = _other("wall_seconds", "s", "lower", _("Wall time of the command"))
+
 # pgbench
 SKIPPED = _metric(
     "skipped_transactions", _("Transactions skipped"), "transactions", "lower"

@@ -4,16 +4,24 @@ Both ways begin where a user does: at a published table, and at the scenario whe
 """
 
 import json
+import os
 import re
 import subprocess
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from runs.scenarios import registry
-from tests.instance.conftest import REPOSITORY, Instance, environment, new_token
+from tests.instance.conftest import (
+    REPOSITORY,
+    Instance,
+    environment,
+    manage,
+    new_token,
+)
 
 pytestmark = [
     pytest.mark.instance,
@@ -44,7 +52,7 @@ PLACES = {
     "block-size": "block-size-2012-load",
     "long-run-stability": "stability-8-2",
 }
-WITHOUT_PLACE = ("pgbench",)
+WITHOUT_PLACE = ("pgbench", "command")
 
 
 def test_no_scenario_is_left_out():
@@ -63,7 +71,21 @@ def lab(instance: Instance) -> str:
     )
     assert made.returncode == 0, made.stdout + made.stderr
     (server,) = instance.get("servers/")["results"]
+    put_command(instance)
     return str(server["slug"])
+
+
+def put_command(instance: Instance) -> None:
+    """What the owner of the server has `command` execute."""
+    asked = "from runs.models import Server; print(Server.objects.get().base_dir)"
+    base = Path(manage(instance, "shell", "-v", "0", "-c", asked))
+    folder = base / "commands"
+    folder.mkdir()
+    path = folder / "bench.sh"
+    path.write_text("#!/bin/sh\nexec psql -XAtc 'SELECT pg_sleep(1)'\n")
+    path.chmod(0o755)
+    for created in (folder, path):
+        os.chown(created, base.stat().st_uid, base.stat().st_gid)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +162,10 @@ def test_a_quick_form_finishes_from_the_browser(
         admin.goto(f"{instance.url}/campaigns/new/?scenario={slug}&server={lab}")
         for name, value in registry.get(slug).quick.parameters.items():
             admin.fill(f"[name={name}]", str(value))
+    # What is seldom needed is folded.
+    admin.locator("form details").evaluate_all(
+        "folds => folds.forEach(fold => { fold.open = true })"
+    )
     for name in ("remeasures", "repeats"):
         admin.fill(f"[name={name}]", str(int(name == "repeats")))
     admin.click("main form [type=submit]:not([formaction])")

@@ -25,6 +25,7 @@ from tests import factories
 from tests.ssh.directing import names
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.test_base_dir import tree
+from tests.ssh.test_command import PARAMETERS, PGBENCH, planted
 
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
 
@@ -408,3 +409,33 @@ def test_a_generator_without_ip_is_told_what_to_install(server, generator, monke
     [error] = [each for each in found.findings if each.level == "error"]
     assert (error.server, error.code) == (generator.name, "missing_program")
     assert "iproute2" in error.remedy
+
+
+def test_what_is_no_command_is_refused_before_it_is_queued(server, base_dir, tmp_path):
+    commands = base_dir / "commands"
+    commands.mkdir()
+    commands.chmod(0o755)
+    codes = planted(commands, tmp_path / "outside")
+    (commands / "bench.sh").write_text(PGBENCH)
+    (commands / "bench.sh").chmod(0o755)
+    before = tree(base_dir)
+
+    def asked(*names_asked: str):
+        return draft(
+            server,
+            scenario="command",
+            levels={"command": list(names_asked)},
+            parameters=PARAMETERS,
+        )
+
+    assert errors(preflight.check_design(resolve(asked("bench.sh")))) == []
+    found = preflight.check_design(resolve(asked("bench.sh", *codes)))
+    assert sorted(set(errors(found))) == sorted(set(codes.values()))
+    told = [finding for finding in found.findings if finding.level == "error"]
+    assert len(told) == len(codes)
+    assert all("There are: bench.sh." in finding.remedy for finding in told)
+    assert tree(base_dir) == before
+    commands.rename(tmp_path / "commands")
+    commands.symlink_to(tmp_path / "commands")
+    found = preflight.check_design(resolve(asked("bench.sh")))
+    assert "command_is_link" in errors(found)

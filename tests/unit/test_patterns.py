@@ -15,7 +15,8 @@ VARIABLE = {
         form
         for scenario in registry.every()
         for factor in scenario.factors
-        if (form := getattr(factor, "further", ""))
+        for name in ("further", "pattern")
+        if (form := getattr(factor, name, ""))
     ],
     "runs/tools/pgbench/command.py": [
         form for form, _since in command._KNOWN.values() if form

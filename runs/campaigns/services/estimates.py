@@ -20,7 +20,14 @@ from runs.postgresql_settings import fitting, values
 from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.findings import Finding
 from runs.scenarios import slices
-from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
+from runs.scenarios.definition import (
+    AnyFactor,
+    Factor,
+    Level,
+    NameFactor,
+    Parameter,
+    Scenario,
+)
 from runs.servers.services import suitability
 from runs.shared.errors import Problem
 from runs.workloads.services import topologies, workloads
@@ -179,9 +186,10 @@ def _not_accepted(factor: AnyFactor, level: Level) -> Problem:
         "name": _(factor.title),
         "level": level,
     }
-    return Problem(
-        "unknown_level", message, _("Choose one of the options."), factor.name
-    )
+    remedy = _("Choose one of the options.")
+    if isinstance(factor, NameFactor):
+        remedy = _(factor.help)
+    return Problem("unknown_level", message, remedy, factor.name)
 
 
 def _parameter_problems(parameter: Parameter, value: int | None) -> Iterator[Problem]:

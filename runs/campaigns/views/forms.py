@@ -28,7 +28,13 @@ from runs.campaigns.views import treatment_fields
 from runs.configurations.services import configurations
 from runs.models import Campaign, Configuration, Installation, PublishedNode, Server
 from runs.scenarios import arrangements, common_factors, registry
-from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
+from runs.scenarios.definition import (
+    AnyFactor,
+    ChoiceFactor,
+    NameFactor,
+    Parameter,
+    Scenario,
+)
 from runs.scenarios.themes import THEMES
 from runs.workloads.selectors import workloads
 
@@ -527,6 +533,14 @@ def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
                 for parameter in own_versions
             ]
         return treatment_fields.ChoicesField(label=_(factor.title), choices=choices)
+    if isinstance(factor, NameFactor):
+        return treatment_fields.NamesField(
+            factor=factor,
+            label=_(factor.title),
+            max_length=1000,
+            help_text=_(factor.help),
+            widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        )
     bounds = {"minimum": f"{factor.minimum:,}", "maximum": f"{factor.maximum:,}"}
     help_text = (
         _("Whole numbers from %(minimum)s to %(maximum)s, with commas between.")

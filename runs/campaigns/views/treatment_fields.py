@@ -14,7 +14,7 @@ from runs.execution.machine import cpus, privileged
 from runs.execution.machine.treatment import Treatment
 from runs.models import Installation, Server
 from runs.postgresql_settings.catalogue import canonical
-from runs.scenarios.definition import Factor
+from runs.scenarios.definition import Factor, NameFactor
 from runs.servers.selectors import builds
 from runs.servers.services.tools import installed
 from runs.shared.formats import named
@@ -190,6 +190,24 @@ class LevelsField(forms.CharField):
                 }
                 raise forms.ValidationError(message, params={"word": word, **bounds})
         return [int(word) for word in words]
+
+
+class NamesField(forms.CharField):
+    """Names of a factor in a line: "bench.sh, suite.sh"."""
+
+    def __init__(self, *, factor: NameFactor, **options: Any) -> None:
+        super().__init__(**options)
+        self.factor = factor
+
+    def clean(self, value: Any) -> list[str]:
+        """The names in the order given; a ValidationError quotes the first that is at fault."""
+        text = super().clean(value) or ""
+        words = [word for word in re.split(r"[\s,、;]+", text) if word]
+        for word in words:
+            if not self.factor.accepts(word):
+                message = _("%(word)s is not such a name.")
+                raise forms.ValidationError(message, params={"word": word[:100]})
+        return words
 
 
 class ChoicesField(forms.MultipleChoiceField):

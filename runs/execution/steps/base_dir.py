@@ -5,6 +5,7 @@ base_dir/clusters/...         clusters, each with its own mark
 base_dir/runs/RUN-ATTEMPT/    one folder per run: steps/, the Unix socket
 base_dir/builds/COMMIT/       an installation that was built, if that is allowed (see `building`)
 base_dir/leases/SERVER/       who has the server (see `fence`)
+base_dir/commands/            the owner's programs, which are executed and never written
 """
 
 import posixpath

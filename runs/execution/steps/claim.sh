@@ -12,8 +12,8 @@ left=${found%% *} mounted=${found#* }
 cd "$dir" || exit 90
 if [ -f .benchlab ]; then
     marked . "$mark" || { [ -L .benchlab ] || head -n 1 .benchlab; exit 91; }
-elif [ -n "$(foreign .)" ]; then
-    foreign .
+elif found=$(foreign .) && [ -n "$found" ] && [ "$found" != commands ]; then
+    printf '%s\n' "$found"
     exit 92
 else
     set_mark || cannot

@@ -23,6 +23,7 @@ from runs.execution.preflight import Target
 from runs.execution.steps.base_dir import BaseDir
 from runs.models import Campaign, Installation, Server, WorkloadVersion
 from runs.postgresql_settings.effective import Effective
+from runs.scenarios import command
 from runs.servers.services import logins, machines, tools
 from runs.servers.services.machines import Finding, error
 from runs.shared import database
@@ -34,6 +35,8 @@ PATIENCE_SECONDS = 6.0
 Answer = Target | TargetProblem
 
 
+# As many names are shown of those that are there.
+MOST_COMMANDS = 20
 LEAST_FREE_BYTES = 512 * 1024 * 1024
 
 
@@ -298,6 +301,7 @@ def _answer_findings(question: _Question, target: Target) -> Iterator[Finding]:
     problems: list[Problem] = []
     if design and question.part is not None:
         problems += _treatment_problems(server, target, design.draft)
+        problems += _command_problems(server, target, design.draft)
     if design and server in topologies.pooling_servers(design.draft):
         problems += treatments.arrangement_problems(design.draft, target)
     for problem in problems:
@@ -381,6 +385,30 @@ def _treatment_problems(
     if draft.generators:  # then no pgbench runs here
         treatment = replace(treatment, pgbench_cpus="")
     return treatments.problems_of_machines(treatment, server, target)
+
+
+def _command_problems(
+    server: Server, target: Target, draft: Draft
+) -> Iterator[Problem]:
+    """Files of commands that are not there to be executed, and which ones are."""
+    if draft.scenario != command.SCENARIO.slug:
+        return
+    folder = f"{server.base_dir}/{command.FOLDER}"
+    present = sorted(
+        name for name, state in target.commands.items() if state == command.EXECUTABLE
+    )
+    for name in draft.levels.get(command.FACTOR, ()):
+        state = target.commands.get(str(name), "missing")
+        fault = command.FAULTS.get("link" if target.has_linked_commands else state)
+        if fault is None or not command.COMMAND.accepts(name):
+            continue
+        code, message, remedy = fault
+        words = {"command": name, "folder": folder}
+        parts = [_(remedy)]
+        if present:
+            listed = ", ".join(present[:MOST_COMMANDS])
+            parts.append(_("There are: %(commands)s.") % {"commands": listed})
+        yield Problem(code, _(message) % words, " ".join(parts), command.FACTOR)
 
 
 def _memory(

@@ -43,7 +43,7 @@ class ScenarioSerializer(serializers.Serializer[ScenarioRow]):
 
 
 class FactorSerializer(Shape):
-    """What a campaign varies besides the version: numbers within bounds, or one of `choices`."""
+    """What a campaign varies besides the version: numbers within bounds, `choices`, or names."""
 
     name = serializers.CharField()
     title = serializers.CharField()
@@ -53,7 +53,7 @@ class FactorSerializer(Shape):
     choices = computed(
         serializers.ListField,
         lambda factor: list(getattr(factor, "choices", ())),
-        help_text="The levels that there are; empty where numbers are.",
+        help_text="The levels that there are; empty where numbers or names are.",
         child=serializers.CharField(),
     )
 

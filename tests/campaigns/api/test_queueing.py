@@ -93,6 +93,16 @@ def test_factors_and_parameters_have_defaults(post, server):
         ({"levels": {"clients": []}}, 422, "/levels/clients", "no_level"),
         ({"levels": {"clients": [0]}}, 422, "/levels/clients", "out_of_range"),
         ({"levels": {"clients": ["many"]}}, 422, "/levels/clients", "unknown_level"),
+        (
+            {
+                "scenario": "command",
+                "levels": {"command": ["bench.sh", "x/bench.sh"]},
+                "parameters": {},
+            },
+            422,
+            "/levels/command",
+            "unknown_level",
+        ),
         ({"levels": {"nothing": [1]}}, 422, "/levels", "unknown_factor"),
         ({"parameters": {"scale": 0}}, 422, "/parameters/scale", "out_of_range"),
         ({"parameters": {"sclae": 1}}, 422, "/parameters/sclae", "unknown_parameter"),

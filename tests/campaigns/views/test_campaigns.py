@@ -260,6 +260,19 @@ def test_levels_out_of_range_are_said_at_their_field_and_without_an_estimate(
     assert list(errors) == ["clients"]
 
 
+def test_a_command_is_named_and_is_no_path(member, ready_server):
+    fields = {"time_limit": "60", "scale": "0", "disk_mb": "10", "scenario": "command"}
+    page = member.get("/campaigns/new/", {"scenario": "command"}).content.decode()
+    assert 'name="command"' in page
+    assert 'value="bench.sh"' in page
+    for name in ("../x/bench.sh", "-rf", ".profile", "a:b", "a" * 81):
+        bad = draft(ready_server, **fields) | {"command": f"bench.sh, {name}"}
+        errors = member.post("/campaigns/new/", bad).context["form"].errors
+        assert list(errors) == ["command"]
+        assert errors["command"] == [f"{name} is not such a name."]
+    assert not Campaign.objects.filter(scenario__slug="command").exists()
+
+
 def test_a_scale_factor_of_zero_is_said_where_it_is_a_factor(member, ready_server):
     bad = {"scenario": "pgbench", "scale": "0"}
     page = member.get(
