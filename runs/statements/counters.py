@@ -12,7 +12,7 @@ from runs import foreign_json
 _TIMES = ("total_exec_time", "total_time")
 LONGEST_FIELD = 10_000_000
 _RECORD = re.compile(r"^-\[ (?:RECORD|Record|\S+) \d+ \][-+]*$")
-_RULE = re.compile(r"^[-+ ]*-{2,}[-+ ]*$")
+_RULE = re.compile(r"^(?=[-+ ]*--)[-+ ]*$")
 
 
 @dataclass(frozen=True)

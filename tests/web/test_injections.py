@@ -562,7 +562,8 @@ def body_of(schema, parts, text_of):
 def operations(client, campaign):
     """(address, method, function that makes a body) of each operation of the API that takes one."""
     described = client.get("/api/v1/schema/?format=json").json()
-    named = {"slug": campaign.slug, "id": str(campaign.runs.first().pk)}
+    run = campaign.runs.first()
+    named = {"slug": campaign.slug, "campaign": campaign.slug, "id": str(run.pk)}
     for path, methods in described["paths"].items():
         for method in methods.keys() & {"post", "put", "patch"}:
             content = methods[method].get("requestBody", {}).get("content", {})
