@@ -63,6 +63,10 @@ BODY = {
 }
 
 
+# What nobody types: BenchLab titles in Japanese what it titles itself.
+OWN = {"title_ja"}
+
+
 def by_api():
     reader = User(username="ada", is_superuser=True)
     serializer = CampaignDraftSerializer(data=BODY, context={"reader": reader})
@@ -127,7 +131,8 @@ def test_each_field_of_a_draft_comes_through_the_api_and_through_the_form(
                 None if field.default_factory is MISSING else field.default_factory()
             )
         for door, draft in (("API", api), ("form", form)):
-            assert getattr(draft, field.name) != default, f"{door}: {field.name}"
+            is_default = getattr(draft, field.name) == default
+            assert is_default == (field.name in OWN), f"{door}: {field.name}"
     given = form.to_json()
     factors = [each.name for each in registry.get("fixed-point-read").factors]
     # The form sends each factor; the API fills in what is left out.
