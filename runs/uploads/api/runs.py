@@ -1,5 +1,6 @@
 """A complete uploaded run: its fields, and checks across them."""
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
@@ -110,17 +111,16 @@ def run(
     fields |= _placed(run_reader, fields)
     if started:
         _check_age(run_reader, fields["server_version"], started)
+    _check_key(run_reader, fields)
     if len(run_reader.faults) > before or started is None:
         return None
     fields["files"] = (
         *fields.get("files", ()),
         *measured_values.samples(run_reader.body),
     )
-    given_run = GivenRun(
+    return GivenRun(
         at=run_reader.at, started_at=started, finished_at=finished, **fields
     )
-    _check_key(run_reader, given_run)
-    return given_run
 
 
 def _described(run_reader: FieldReader, same_parts: _Alike) -> dict[str, Any]:
@@ -226,8 +226,11 @@ def _check_age(run_reader: FieldReader, version: str, started_at: datetime) -> N
         run_reader.fault("started_at", "too_old", message % names)
 
 
-def _check_key(run_reader: FieldReader, given_run: GivenRun) -> None:
-    length = len(given_run.cell_key)
+def _check_key(run_reader: FieldReader, fields: Mapping[str, Any]) -> None:
+    revision = fields["revision"]
+    length = len(json.dumps(dict(fields["levels"]))) + (
+        len(revision.sha) + 1 if revision else 0
+    )
     if length > upload_limits.LONGEST_LEVELS:
         message = _(
             "The levels are too long: %(length)d characters with the revision, of %(most)d."

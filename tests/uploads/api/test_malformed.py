@@ -651,6 +651,13 @@ def test_every_malformed_request_is_refused_with_its_place_and_a_remedy(
     assert len(asked) >= 170
 
 
+def test_levels_that_are_too_long_are_told_beside_other_faults(ask):
+    levels = {name * 50: "y" * 90 for name in "abc"}
+    body = changed("levels", levels) | {"round": "x"}
+    faults = ask("POST", "uploads/", body, "application/json").json()["errors"]
+    assert {"/levels", "/round"} <= {fault["pointer"] for fault in faults}
+
+
 def test_each_code_of_a_fault_has_a_remedy():
     """Those that only the sources know: a fault that is added there needs a remedy as well."""
     found = set()
