@@ -77,8 +77,8 @@ def shown() -> QuerySet[Campaign]:
 class MeasuredLoad:
     """The load whose statements a campaign measured, and the campaign that its answer is of."""
 
-    load: str
-    campaign: str
+    load: Load
+    campaign: Campaign
 
 
 def find_measured_load(campaign: Campaign, *, to: Reader) -> MeasuredLoad | None:
@@ -95,7 +95,7 @@ def find_measured_load(campaign: Campaign, *, to: Reader) -> MeasuredLoad | None
     )
     if load is None or measured is None:
         return None
-    return MeasuredLoad(load.slug, measured.slug)
+    return MeasuredLoad(load, measured)
 
 
 SUMMARY = ("n", "median", "minimum", "maximum", "mean")

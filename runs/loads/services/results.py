@@ -10,6 +10,7 @@ from cryptography.fernet import InvalidToken
 from runs.access.selectors.projects import Reader
 from runs.access.services import host_secrets
 from runs.analysis.why.proof import A
+from runs.campaigns.selectors.campaigns import find_measured_load
 from runs.loads.selectors import answers, loads
 from runs.loads.selectors.answers import LoadAnswer, Measured
 from runs.loads.selectors.causes import FoundTrial
@@ -71,13 +72,11 @@ def answer(
 
 def answer_of(campaign: Campaign, *, to: Reader) -> LoadAnswer | None:
     """The answer of the load that a campaign measured; None for whoever may not see that load."""
-    slugs = campaign.factors.get(statements.FACTOR, ())
-    if not slugs or campaign.scenario.slug != statements.SCENARIO.slug:
+    measured_load = find_measured_load(campaign, to=to)
+    # A trial has no answer of its own.
+    if measured_load is None or measured_load.campaign != campaign:
         return None
-    load = loads.listed(to=to).filter(slug__in=slugs).first()
-    if load is None or not loads.campaigns_of(load).filter(pk=campaign.pk).exists():
-        return None
-    return answer(load, campaign)
+    return answer(measured_load.load, campaign)
 
 
 def _measured(key: str, campaign: Campaign) -> list[Measured]:
