@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
-from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,6 +21,7 @@ from runs.loads.services import dumps, results, trials
 from runs.models import Campaign, Load
 from runs.shared.api import doors
 from runs.shared.api.doors import QueryDoor
+from runs.shared.api.parsing import read_bytes
 
 # The words of a load's answers are not those of all comparisons.
 VERDICTS = ", ".join(ORDER)
@@ -229,10 +229,7 @@ class PartParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         """The body. Raises ParseError."""
-        try:
-            return stream.read(dumps.PART_BYTES + 1)
-        except OSError as error:
-            raise ParseError(_("The body broke off."), "broken_off") from error
+        return read_bytes(stream, dumps.PART_BYTES + 1)
 
 
 class NeedSerializer(serializers.Serializer[Any]):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, NoReturn
 
 from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from rest_framework import serializers, status
 from rest_framework.exceptions import (
@@ -50,11 +51,9 @@ class StrictJSONParser(BaseParser):
     ) -> Any:
         """The body. Raises ParseError, TooLarge."""
         try:
-            content = stream.read(MOST_BYTES + 1)
+            content = read_bytes(stream, MOST_BYTES + 1)
         except RequestDataTooBig as error:
             raise TooLarge from error
-        except OSError as error:
-            raise ParseError(_("The body broke off."), "broken_off") from error
         if len(content) > MOST_BYTES:
             raise TooLarge
         document = read_json(content, parse_float=_finite_float)
@@ -65,6 +64,14 @@ class StrictJSONParser(BaseParser):
             )
             raise ParseError(message, "not_storable")
         return document
+
+
+def read_bytes(body: IO[bytes] | HttpRequest, most: int) -> bytes:
+    """At most so many bytes of a body. Raises ParseError where it breaks off."""
+    try:
+        return body.read(most)
+    except OSError as error:
+        raise ParseError(_("The body broke off."), "broken_off") from error
 
 
 def read_json(content: bytes, *, parse_float: Callable[[str], float] = float) -> Any:

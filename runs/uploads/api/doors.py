@@ -36,7 +36,7 @@ from runs.models import Project
 from runs.shared import reading
 from runs.shared.api import upload_limits
 from runs.shared.api.doors import QueryDoor, Schema
-from runs.shared.api.parsing import TooLarge, read_json
+from runs.shared.api.parsing import TooLarge, read_bytes, read_json
 from runs.shared.errors import Fault, Refused
 from runs.uploads import services
 from runs.uploads.api import description, runs
@@ -83,10 +83,7 @@ def _length(request: HttpRequest) -> int:
 
 
 def _received(request: HttpRequest) -> bytes:
-    try:
-        content = request.read(upload_limits.MOST_BYTES + 1)
-    except OSError as error:
-        raise ParseError(_("The body broke off."), "broken_off") from error
+    content = read_bytes(request, upload_limits.MOST_BYTES + 1)
     if len(content) > upload_limits.MOST_BYTES:
         raise TooLarge
     if len(content) < _length(request):
