@@ -29,7 +29,8 @@ logger_class = "benchlab.gunicorn.LinesAsOthers"
 # It has one place for each home folder, where two instances would meet.
 control_socket_disable = True
 
-# A large upload makes a million objects. With Python's own 700 a fifth of its time was collecting.
+# An upload of a thousand runs makes a million objects: with Python's own 700 a processor needed 116
+# ms to read them, without any collection 81.
 OBJECTS_BEFORE_COLLECTION = 20_000
 
 

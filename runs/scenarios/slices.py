@@ -39,12 +39,11 @@ def number_of(parameters: Values, slice_s: int) -> int:
 
 @dataclass(frozen=True)
 class Slice:
-    """One slice: the name of its step, when it began (seconds since the epoch), what it gave.
+    """One slice: when it began (seconds since the epoch), and what it gave.
 
     `foreign` is the share of the machine's processors that others took, None if unknown.
     """
 
-    name: str
     begun: float
     result: pgbench.PgbenchResult
     step: StepResult
@@ -80,7 +79,7 @@ async def measure(
     await _reach(bench, turns.END)
     _keep_output(bench, slices)
     if not any(one_slice.transactions for one_slice in slices):
-        raise _incomplete(slices[-1].name, slices[-1].result)
+        raise _incomplete(slices[-1].step.name, slices[-1].result)
     _report(bench, slices)
 
 
@@ -104,7 +103,7 @@ async def _slice(
     if result.status != "complete" and not _is_empty(result):
         bench.keep("pgbench.err", step.stderr)
         raise _incomplete(name, result)
-    return Slice(name, step.started, result, step, bench.foreign_share)
+    return Slice(step.started, result, step, bench.foreign_share)
 
 
 def _is_empty(result: pgbench.PgbenchResult) -> bool:

@@ -195,7 +195,7 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
     is_one = len(used) == 1
     campaign = Campaign(
         title=draft.title.strip(),
-        title_ja=draft.title_ja[:200],
+        title_ja=draft.title_ja,
         scenario=Scenario.objects.get(slug=draft.scenario),
         topology=topologies.topology_of(
             server=draft.server,

@@ -159,6 +159,11 @@ MOST_CHOSEN = 1000
 _RANGE = re.compile(r"\d{1,9}(?:-|–|~|〜|～|\.\.)\d{1,9}", re.ASCII)
 
 
+def _words(line: str | None) -> list[str]:
+    """The levels of a factor that are written in a line."""
+    return [word for word in re.split(r"[\s,、;]+", line or "") if word]
+
+
 class LevelsField(forms.CharField):
     """Whole numbers of a factor in a line: "1, 2, 4"."""
 
@@ -168,9 +173,7 @@ class LevelsField(forms.CharField):
 
     def clean(self, value: Any) -> list[int]:
         """The numbers in the order given; a ValidationError names the first that is at fault."""
-        words = [
-            word for word in re.split(r"[\s,、;]+", super().clean(value) or "") if word
-        ]
+        words = _words(super().clean(value))
         for word in words:
             if _RANGE.fullmatch(word):
                 message = _(
@@ -201,8 +204,7 @@ class NamesField(forms.CharField):
 
     def clean(self, value: Any) -> list[str]:
         """The names in the order given; a ValidationError quotes the first that is at fault."""
-        text = super().clean(value) or ""
-        words = [word for word in re.split(r"[\s,、;]+", text) if word]
+        words = _words(super().clean(value))
         for word in words:
             if not self.factor.accepts(word):
                 message = _("%(word)s is not such a name.")
