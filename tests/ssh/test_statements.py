@@ -450,14 +450,14 @@ def tried(direct, of_load):
 
 def test_a_statement_is_tried_with_settings_put_back_in_turn(tried):
     """Without its index scans the statement reads the table: the arm's setting holds."""
-    text = "SELECT abalance FROM pgbench_accounts WHERE aid = 4711;"
+    text = "SELECT abalance AS secret_name FROM pgbench_accounts WHERE aid = 4711;"
     without_index = {"enable_indexscan": "off", "enable_bitmapscan": "off"}
     arms, findings, director = tried(text, trial.level(without_index))
     assert list(arms) == ["B", "B again", *without_index, "all"]
     assert {len(times) for times in arms.values()} == {2}
     assert min(arms["all"].values()) > 2 * max(arms["B"].values())
     assert findings.measurements["load_statements"] == 1
-    assert "4711" not in repr(director.reporter.__dict__)
+    assert "secret_name" not in repr(director.reporter.__dict__)
     arms, _findings, _director = tried(text, "A")
     assert list(arms) == ["A"]
 
