@@ -170,14 +170,18 @@ def _inner(root: Node) -> dict[int, float]:
     """Milliseconds of CTEs and InitPlans by the `id` of the node that ran them."""
     readers = _Readers(root)
     inner: dict[int, float] = {}
+    # Of a node what no CTE or InitPlan has taken: its own time is a sum over all its children.
+    ms_free: dict[int, float] = {}
     for _depth, node in root.walk():
         for init in node.children:
             ms_left = init.elapsed_ms or 0.0
             if not init.is_init or not ms_left:
                 continue
             for reader in readers.find_readers(node, init):
-                free = (reader.own_ms or 0.0) - inner.get(id(reader), 0.0)
-                ms_taken = min(max(free, 0.0), ms_left)
+                if id(reader) not in ms_free:
+                    ms_free[id(reader)] = reader.own_ms or 0.0
+                ms_taken = min(ms_free[id(reader)], ms_left)
+                ms_free[id(reader)] -= ms_taken
                 inner[id(reader)] = inner.get(id(reader), 0.0) + ms_taken
                 ms_left -= ms_taken
                 if ms_left <= 0:
