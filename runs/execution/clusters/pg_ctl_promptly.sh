@@ -18,6 +18,12 @@ is_done() {
     *) false ;;
     esac
 }
+# For stop_cluster.sh, should the server be killed.
+note_memory() {
+    while read -r _range _mode _offset _device _inode mapped; do
+        case $mapped in /dev/shm/PostgreSQL.*) echo "$mapped" ;; esac
+    done <"/proc/$pid/maps" >"${data%/*}/shared-memory"
+}
 look
 before="$pid $begun"
 [ $wanted = start ] || [ -n "$pid" ] || exec "$@"
@@ -31,10 +37,7 @@ while [ $looks -lt 25 ]; do
     *) sleep 0.05 ;;
     esac
     if is_done && kill "$!" 2>/dev/null; then
-        # For stop_cluster.sh, should the server be killed.
-        [ $wanted = stop ] || while read -r _range _mode _offset _device _inode mapped; do
-            case $mapped in /dev/shm/PostgreSQL.*) echo "$mapped" ;; esac
-        done <"/proc/$pid/maps" >"${data%/*}/shared-memory"
+        [ $wanted = stop ] || note_memory
         echo " done"
         [ $wanted = start ] && echo "server started" || echo "server stopped"
         exit 0
@@ -42,3 +45,7 @@ while [ $looks -lt 25 ]; do
     kill -s 0 "$!" 2>/dev/null || break
 done
 wait "$!"
+result=$?
+# pg_ctl has seen it first, as after more than a second.
+[ $wanted.$result = start.0 ] && is_done && note_memory
+exit $result

@@ -1,8 +1,11 @@
 """Commands and configuration of a cluster."""
 
+import os
 import subprocess
+import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -195,6 +198,34 @@ def test_a_server_that_has_started_is_not_waited_for_any_longer(
     )
     assert (exit_status, said) == (0, "waiting.... done\nserver started\n")
     assert 0.1 < seconds < 5
+
+
+def test_the_memory_of_a_server_that_starts_slowly_is_noted(tmp_path, cluster):
+    """pg_ctl sees it first, as where the machine is busy: it ends before it was looked for."""
+    (tmp_path / "data").mkdir()
+    new = replace(cluster, version_num=180004)
+    mapped = tmp_path / "maps.py"
+    name = f"/dev/shm/PostgreSQL.{os.getpid()}"
+    mapped.write_text(
+        "import mmap, os, sys, time\n"
+        f"with open({name!r}, 'wb+') as file:\n"
+        "    file.truncate(4096)\n"
+        "    memory = mmap.mmap(file.fileno(), 4096)\n"
+        "print(os.getpid(), flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, mapped], stdout=subprocess.PIPE, text=True
+    ) as server:
+        pid = int(server.stdout.readline())
+        ready = PID_FILE % (pid, 1700000001, "ready")
+        start = f"printf '{ready}' >$1/postmaster.pid"
+        try:
+            promptly(tmp_path, new, new.start(), start)
+            assert (tmp_path / "shared-memory").read_text() == f"{name}\n"
+        finally:
+            server.kill()
+            Path(name).unlink()
 
 
 def test_a_server_that_has_stopped_is_not_waited_for_any_longer(tmp_path, cluster):
