@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NoReturn, TypeAlias
+from typing import IO, NoReturn, Protocol
 
 from benchlab.embedded.descendants import Process, descendants
 from benchlab.embedded.errors import StartError
@@ -22,8 +22,21 @@ Stream = int | IO[bytes] | None
 LONGEST_COMPLAINT = 10_000
 YES, NO, FAILED = range(3)
 
-# A process that was started here.
-Child: TypeAlias = subprocess.Popen[bytes]
+
+class Child(Protocol):
+    """A process that was started here: what is used of subprocess.Popen."""
+
+    pid: int
+    stdin: IO[bytes] | None
+
+    def poll(self) -> int | None:
+        """Its exit status, below 0 for a signal; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, some seconds at most. Raises subprocess.TimeoutExpired."""
+
+    def send_signal(self, sig: int, /) -> None:
+        """Send it a signal, unless it has ended."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class Account:
         stdout: Stream = subprocess.DEVNULL,
         stderr: Stream = subprocess.DEVNULL,
         pass_fds: Sequence[int] = (),
-    ) -> Child:
+    ) -> subprocess.Popen[bytes]:
         """Start argv as this account in a session of its own, so that Ctrl-C reaches only us."""
         words, variables = [os.fspath(word) for word in argv], dict(env)
         if self.by_sudo:

@@ -25,6 +25,7 @@ from benchlab.embedded.embedded_server import (
     listening,
 )
 from benchlab.embedded.errors import StartError, StopError
+from benchlab.embedded.loading import Loader
 from benchlab.embedded.options import Options
 from benchlab.embedded.places import Places, kept_secret, write_private
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
@@ -127,7 +128,7 @@ class Instance:
         self.environment |= self._target_variables(target)
         self._write_environment()
         self._set_up()
-        self._start_programs()
+        self._start_programs(self._loader())
         self._wait_for_web()
 
     def _servers(self) -> tuple[EmbeddedPostgreSQL, EmbeddedRedis, EmbeddedTarget]:
@@ -232,6 +233,9 @@ class Instance:
         settings = {
             "DJANGO_SETTINGS_MODULE": "benchlab.settings",
             "PYTHONUNBUFFERED": "1",
+            # Of many heaps, one for each thread, all keep what they have been given:
+            # https://www.gnu.org/software/libc/manual/html_node/Memory-Allocation-Tunables.html
+            "MALLOC_ARENA_MAX": "2",
         }
         mine = {"HOME": str(self.places.work)} if self.accounts.web.switch else {}
         return {
@@ -303,11 +307,23 @@ class Instance:
             raise StartError(reason(output) or failed)
         print(output, end="", file=sys.stderr, flush=True)
 
-    def _start_programs(self) -> None:
+    def _loader(self) -> Loader | None:
+        """What programs are forked from. It reads the list of static files, so those are first."""
+        program = self._program("loader")
+        if not Loader.works_here(program):
+            return None
+        say("starting loader")
+        loader = Loader(program, self._pause)
+        self._services.append(loader)
+        loader.start()
+        return loader
+
+    def _start_programs(self, loader: Loader | None) -> None:
         # As many as a process has connections (BENCHLAB_DATABASE_POOL): none waits for one.
         control = self._celery("control", queue="control", threads=CONTROL_THREADS)
         for program in (self._web(), control, *self._workers()):
             say(f"starting {program.name}")
+            program.fork = loader.fork if loader else None
             self._services.append(program)
             self._programs.append(program)
             program.start()

@@ -32,7 +32,7 @@ class Program:
     """One child process at a time, and how it is started and stopped.
 
     `stops` lists signals with the seconds that each gets; whoever is left afterwards is killed,
-    together with the rest of its process group.
+    together with the rest of its process group. `fork` starts it in another way, where it can.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Program:
     stops: Sequence[tuple[signal.Signals, float]] = ((signal.SIGTERM, 5.0),)
     stdin: bytes = b""
     pass_fds: Sequence[int] = ()
+    fork: "Callable[[Program, IO[bytes]], Child | None] | None" = None
     process: Child | None = None
     _log_began: int = field(default=0, init=False)
     _was_asked: bool = field(default=False, init=False)
@@ -76,7 +77,8 @@ class Program:
             self.log.replace(self.log.with_name(self.log.name + ".1"))
         with self.log.open("ab") as log:
             self._log_began = log.tell()
-            self.process = self._spawned(log)
+            forked = self.fork(self, log) if self.fork else None
+            self.process = forked or self._spawned(log)
         if self.process.stdin is not None:
             with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
                 pipe.write(self.stdin)
