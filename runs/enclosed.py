@@ -40,6 +40,8 @@ _BREAK = re.compile(r"<br ?/?>\n?", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:quot|lt|gt|amp|nbsp|apos|#\d{1,4}|#x[0-9a-fA-F]{1,4});")
 # What `gcloud logging read` prints.
 _YAML = re.compile(r"^ {0,8}(?:textPayload|message|msg): ?(.*)", re.MULTILINE)
+# What PHP's print_r prints of rows.
+_PRINT_R = re.compile(r"^ {0,40}\[[\w ]{1,40}\] => (?!Array\n)(.+)", re.MULTILINE)
 _LOGFMT = re.compile(
     r"""^[^\n]{0,300}?\b(?:msg|message)=("(?:[^"\\\n]|\\.)*+"|[^\s"]*+)""", re.MULTILINE
 )
@@ -97,6 +99,11 @@ def _documents(text: str) -> Iterator[str]:
     )
     if len(documents) >= _FEWEST_LINES:
         yield "".join(f"{_unquoted(message)}\n" for message in documents)
+    if (
+        text.startswith("Array\n")
+        and len(rows := _PRINT_R.findall(text)) >= _FEWEST_LINES
+    ):
+        yield "".join(f"{row}\n" for row in rows)
 
 
 def _within(value: Any) -> Iterator[str]:
@@ -133,17 +140,18 @@ def _message(value: Any) -> str | None:
 
 
 def _literals(text: str) -> Iterator[str]:
-    """Strings as programs print them, whose line ends are written as \\n."""
-    if text.count("\\n") < _FEWEST_LINES and text.count("', '") < _FEWEST_LINES:
-        return
+    """Strings as programs print them: one whose line ends are written as \\n, or one for a line."""
     literals = [match[0][1:-1] for match in _LITERAL.finditer(text)]
     printed_literals = [
         literal for literal in literals if literal.count("\\n") >= _FEWEST_LINES
     ]
     yield from (_unescaped(literal) for literal in printed_literals)
-    if not printed_literals and len(literals) >= _FEWEST_LINES:  # a list of Python
-        yield "".join(f"{_unescaped(literal)}\n" for literal in literals)
-    if not printed_literals:
+    if printed_literals:
+        return
+    rows = [literal for literal in literals if literal not in _MESSAGES]
+    if len(rows) >= _FEWEST_LINES and sum(map(len, rows)) > _SHARE * len(text):
+        yield "".join(f"{_unescaped(row)}\n" for row in rows)
+    if text.count("\\n") >= _FEWEST_LINES:
         yield _ASSIGNED.sub("", text).replace("\\n", "\n")
 
 

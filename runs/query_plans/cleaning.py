@@ -45,16 +45,25 @@ _BORDER = re.compile(r"\A\s*+[|│║┃]")
 _BORDERS = "|│║┃"
 _RULE = re.compile(
     r"\A\s*+[-+=|:_*│─┼┌┐└┘├┤┬┴═║╔╗╚╝╟╢╠╣╤╧╪╞╡╥╨╬╦╩]{3,}+\s*+\Z"
-    r"|\A[-+═─╔╠╟├┌*\s]{0,20}+\[? ?\w{1,20}+ \d{1,9}+ ?\]?[-+═─╗╢╣┐┤╪╤┼]{3,}+\s*+\Z"
+    r"|\A[-+═─╔╠╟├┌*\s]{0,40}+\[? ?(?:\w{1,20}+ \d{1,9}+|\d{1,9}+\. \w{1,20}+) ?\]?"
+    r"[-+*═─╗╢╣┐┤╪╤┼]{3,}+\s*+\Z"
     r"|\A(?:\* \w{1,20}+|\s*+Record) \d{1,9}+\s*+\Z"
 )
 _FENCE = re.compile(
-    r"\A\s*+(?:`{3,9}+|~{3,9}+|/\*{1,9}+|\*{1,9}+/|\[/?code\]|\{(?:code|noformat)[^{}]{0,40}+\})"
+    r"\A\s*+(?:`{3,9}+|~{3,9}+|/\*{1,9}+|\*{1,9}+/"
+    r"|\[/?code\b[^\]]{0,20}+\]|\{(?:code|noformat|quote|panel)[^{}]{0,40}+\}"
+    r"|\\(?:begin|end)\{(?:verbatim|lstlisting|minted)\}.{0,80}|(?:\w{1,40}+ ?= ?)?\"\"\")"
     r"[\w-]*+\s*+\Z|\A\.\. [\w-]{1,20}+::|\A\[source\b[^\]]{0,40}+\]\Z|\A#\+(?:BEGIN|END)_"
+)
+# Where a test has written it, as Go's says on the first line.
+_POSITION = re.compile(
+    r"^(\s{0,20})[\w./-]{1,80}\.\w{1,5}:\d{1,6}: (?=[A-Z][^\n]{1,300}?\((?:cost=|actual ))",
+    re.MULTILINE,
 )
 # What a chat has put on one line with the plan.
 _GLUED = re.compile(
-    r"^(?P<begin>```)(?=[^`\n]{1,300}\((?:cost=|actual ))|(?<=\S)(?P<end>```)$",
+    r"^(?P<begin>```|\[code\b[^\]\n]{0,20}\])(?=[^`\n]{1,300}\((?:cost=|actual ))"
+    r"|(?<=\S)(?P<end>```|\[/code\])$",
     re.MULTILINE,
 )
 _OF_PLAN = re.compile(r"\((?:cost=|actual )|Node[ -]Type")
@@ -69,7 +78,7 @@ _GOES_ON = re.compile(r"\A(\s{0,9}?[|│║]? {10,12})([:;])(?= |\Z)")
 _COUNT = re.compile(r"\A\s*+[(（]\d{1,9} ?[^\W\d]{1,20}(?: [^\W\d]{1,20})?[)）]\s*+\Z")
 # What psql answers to other statements.
 _ANSWER = re.compile(
-    r"(?:SET|RESET|BEGIN|COMMIT|ROLLBACK|ANALYZE|VACUUM|(?:CREATE|DROP|ALTER) [A-Z ]{1,40}"
+    r"(?:SET|RESET|BEGIN|COMMIT|ROLLBACK|EXPLAIN|ANALYZE|VACUUM|(?:CREATE|DROP|ALTER) [A-Z ]{1,40}"
     r"|Timing is o(?:n|ff)\.|(?:NOTICE|WARNING|INFO):  .*+)"
 )
 _PROMPT = re.compile(r"""\A\w[\w.@:/-]{0,60}?[=(*"'!^$-][#>](?:\s|\Z)""")
@@ -117,7 +126,7 @@ def _plain(text: str) -> str:
         _ESCAPED.search(text) and "<Plan>" not in text
     ):  # the source of a page, without its marks
         text = html.unescape(text).translate(_BLANKS)
-    text = text.replace("#011", "\t")
+    text = _POSITION.sub(r"\1", text.replace("#011", "\t"))
     text = _ARROWS.sub(lambda match: f"{'->':>{len(match[0])}}", _DOTS.sub("..", text))
     if (logged := LOGGED.search(text)) is not None:
         text = _message(text, logged)

@@ -233,7 +233,12 @@ _OTHERS = (
     ("SQLite", re.compile(r"\A\s*+[|`]--(?:SCAN|SEARCH|USE) ")),
     ("TiDB", re.compile(r"\A\s*+id\s++\|\s*+(?:estRows|count)\b")),
 )
-_FORMS = (("LaTeX", "begin{"), ("troff", ".TS"), ("AsciiDoc", "[options="))  # of psql
+_FORMS = (  # of psql
+    ("LaTeX", "begin{tabular"),
+    ("LaTeX", "begin{longtable"),
+    ("troff", ".TS"),
+    ("AsciiDoc", "[options="),
+)
 
 
 def read_text(lines: list[Line]) -> Plan:

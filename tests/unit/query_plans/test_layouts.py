@@ -277,6 +277,26 @@ LAYOUTS = {
     "a log that goes on": f"{STAMP} [4711] LOG:  " + LOGGED.replace("\n", "\n\t")
                            + f"\n{STAMP} [4711] ANWEISUNG:  SELECT 1\n\tFROM line\n",
     "a chat's arrows": PLAN.replace("'a -> (b'", "'a -- (b'").replace("->", "\u2192"),
+    "a client in forms": "\n".join(f"{'*' * 27}[ {n}. row ]{'*' * 27}\nQUERY PLAN | {line}" for n, line in enumerate(LINES, 1)),
+    "rows of Python, printed": "\n".join(repr((line,)) for line in LINES),
+    "a result of JavaScript": "Result {\n  command: 'EXPLAIN',\n  rows: [\n" + ",\n".join(
+        f"    {{ 'QUERY PLAN': {line!r} }}" for line in LINES) + "\n  ],\n  fields: [Array]\n}",
+    "rows of Ruby": "[" + ", ".join(f'{{"QUERY PLAN"=>{json.dumps(line)}}}' for line in LINES) + "]",
+    "rows of PHP": "Array\n(\n" + "".join(
+        f"    [{n}] => Array\n        (\n            [QUERY PLAN] => {line}\n        )\n\n"
+        for n, line in enumerate(LINES)) + ")\n",
+    "a list of PHP": "Array\n(\n" + "".join(f"    [{n}] => {line}\n" for n, line in enumerate(LINES)) + ")\n",
+    "a dump of PHP": f"array({len(LINES)}) {{\n" + "".join(
+        f'  [{n}]=>\n  string({len(line)}) "{line}"\n' for n, line in enumerate(LINES)) + "}\n",
+    "a dump of Perl": "$VAR1 = [\n" + ",\n".join(
+        "          '" + line.replace("'", "\\'") + "'" for line in LINES) + "\n        ];\n",
+    "a slice of Go": "[]string{" + ", ".join(json.dumps(line) for line in LINES) + "}",
+    "a list of Rust": "[src/main.rs:12] rows = [\n" + "".join(f"    {json.dumps(line)},\n" for line in LINES) + "]",
+    "a test of Go": f"    explain_test.go:42: {LINES[0]}\n" + textwrap.indent("\n".join(LINES[1:]), "        "),
+    "LaTeX": f"\\begin{{lstlisting}}[language=SQL]\n{PLAN}\n\\end{{lstlisting}}\n",
+    "a forum's marks": f"[code=sql]{PLAN}[/code]",
+    "a quoted ticket": f"{{quote}}\n{PLAN}\n{{quote}}",
+    "TOML": f'plan = """\n{PLAN}\n"""\n',
     "the source of a page": PLAN.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
 }  # fmt: skip
 
