@@ -52,9 +52,7 @@ def serve(door: socket.socket) -> dict[str, Any]:
     Raises SystemExit when the other side is gone.
     """
     while True:
-        request, descriptors, _flags, _sender = socket.recv_fds(
-            door, MOST_BYTES, MOST_DESCRIPTORS
-        )
+        request, descriptors = socket.recv_fds(door, MOST_BYTES, MOST_DESCRIPTORS)[:2]
         if not request:
             raise SystemExit(0)
         reading, writing = os.pipe()
