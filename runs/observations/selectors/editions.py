@@ -1,8 +1,8 @@
 """Editions of observations: what the newest says, and what the anchor says of the machine."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -11,7 +11,15 @@ from django.utils.translation import gettext as _
 
 from runs.access.selectors.projects import Reader, visible
 from runs.analysis.contrasts import Contrast
-from runs.analysis.inference.verdicts import DEFAULT_EFFECT, Direction, Rule
+from runs.analysis.inference import SIGNIFICANCE
+from runs.analysis.inference.verdicts import (
+    DEFAULT_EFFECT,
+    PROVEN,
+    Direction,
+    Rule,
+    Verdict,
+)
+from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.archive.selectors import version_line
 from runs.archive.selectors.version_line import Line
@@ -21,8 +29,10 @@ from runs.campaigns.selectors.campaigns import Progress
 from runs.campaigns.selectors.sentences import Sentence
 from runs.cells.selectors import metrics, versions
 from runs.compare.selectors.describe.verdict_words import VERDICTS, printed_size
-from runs.models import Campaign, Edition, Metric, Observation
+from runs.grouping import group_by_key
+from runs.models import Campaign, Cell, Edition, Metric, Observation
 from runs.observations.selectors import remarks
+from runs.queue.selectors import certificate_words
 from runs.servers.selectors import builds
 
 NOTHING = Sentence("", is_proven=False)
@@ -61,7 +71,10 @@ class Part:
 class VersionAgain:
     """A version in two editions: itself, against the anchor in both, and the ratio of both ratios.
 
-    `direct` has in it what changed of the machine; `change` has not.
+    `direct` has in it what changed of the machine; `change` has not, and its interval is that of
+    the repeats alone, together with those of the other versions. `is_same_build`: both editions
+    measured the same release, built alike. `is_attributed`: what changes may be the version's.
+    `judged` is what certificates say of the runs of the four sides.
     """
 
     version: str
@@ -70,15 +83,46 @@ class VersionAgain:
     now: Contrast
     change: Contrast
     direction: Direction
+    is_same_build: bool = False
+    is_attributed: bool = True
+    judged: Sequence[Judged] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the interval says of the change beyond the machine's, whosever it is."""
+        low, high = self.change.low, self.change.high
+        if low is None or high is None:
+            return "too_few_runs"
+        return Rule(self.direction).word(math.log(low), math.log(high))
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the version is sure to have changed."""
+        return (
+            self.verdict in PROVEN
+            and self.is_attributed
+            and not self._was_machine_taken
+        )
 
     @property
     def word(self) -> str:
-        """What the change is beyond the machine's: what is not proven is not the same."""
-        low, high = self.change.low, self.change.high
-        if low is None or high is None:
-            return str(VERDICTS["too_few_runs"])
-        verdict = Rule(self.direction).word(math.log(low), math.log(high))
-        return str(VERDICTS[verdict])
+        """What the change is, and doubts about its runs: what is not proven is no change."""
+        mark = certificate_words.mark(Judged.total(self.judged))
+        return " ".join(filter(None, (self._word, mark)))
+
+    @property
+    def _word(self) -> str:
+        if self._was_machine_taken:
+            return _("the machine was not free")
+        if self.verdict not in PROVEN or self.is_attributed:
+            return str(VERDICTS[self.verdict])
+        if self.is_same_build:
+            return _("not the version's: its build is the same in both")
+        return str(VERDICTS["undecided"])
+
+    @property
+    def _was_machine_taken(self) -> bool:
+        return any(judged.was_machine_taken for judged in self.judged)
 
 
 @dataclass(frozen=True)
@@ -217,7 +261,7 @@ def others(edition: Edition, *, to: Reader) -> list[Edition]:
 def again(edition: Edition, before: Edition | None = None) -> list[Again]:
     """What each design says against another edition, by default the one before it.
 
-    Nothing for the first. Six queries each.
+    Nothing for the first. Eight queries each.
     """
     if before is None:
         earlier = edition.observation.editions.filter(pk__lt=edition.pk).order_by("-pk")
@@ -272,17 +316,29 @@ def _again(
     if drift is None:
         return None
     direction = cast(Direction, metric.direction)
+    compared = sorted(was.keys() & now.keys() - {anchor}, key=versions.order)
+    # All intervals of the table hold together.
+    significance = -math.expm1(math.log1p(-SIGNIFICANCE) / max(1, len(compared)))
     version_answers = (
-        _version(was, now, anchor, version, direction)
-        for version in sorted(was.keys() & now.keys() - {anchor}, key=versions.order)
+        _version(was, now, anchor, version, direction, significance)
+        for version in compared
     )
     same = _machines(earlier_campaign) == _machines(later_campaign)
+    builds_of = (_builds(later_campaign), _builds(earlier_campaign))
+    judged_of = _judge((earlier_campaign, later_campaign))
     known_answers = [
-        version_answer
+        replace(
+            version_answer,
+            judged=[
+                of_campaign[version]
+                for of_campaign in judged_of
+                for version in (anchor, version_answer.version)
+            ],
+        )
         for version_answer in version_answers
         if version_answer is not None
     ]
-    anchors = (_build(later_campaign, anchor), _build(earlier_campaign, anchor))
+    anchors = (builds_of[0].get(anchor, anchor), builds_of[1].get(anchor, anchor))
     lost = sorted(was.keys() - now.keys(), key=versions.order)
     return Again(
         later_campaign,
@@ -293,7 +349,12 @@ def _again(
         lost,
         len(shared),
         drift,
-        known_answers,
+        _attribute(
+            known_answers,
+            builds_of,
+            anchor,
+            is_of_two=edition.observation_id != before.observation_id,
+        ),
         same,
         direction,
     )
@@ -306,18 +367,79 @@ def _machines(campaign: Campaign) -> list[tuple[int | None, ...]]:
     ]
 
 
-def _build(campaign: Campaign, anchor: str) -> str:
-    """The release of the anchor that a campaign measured, and how it was built."""
-    for installation in builds.list_installations(campaign).order_by("-version_num"):
-        if installation.major == anchor:
-            return ", ".join(
-                filter(None, (installation.version, builds.words(installation)))
-            )
-    return anchor
+def _builds(campaign: Campaign) -> dict[str, str]:
+    """The newest release of each version that a campaign measured, and how it was built."""
+    return {
+        installation.major: ", ".join(
+            filter(None, (installation.version, builds.words(installation)))
+        )
+        for installation in builds.list_installations(campaign).order_by("version_num")
+    }
+
+
+def _judge(campaigns_judged: Sequence[Campaign]) -> list[dict[str, Judged]]:
+    """What certificates say of the runs of each version, by campaign. Two queries."""
+    cells = Cell.objects.filter(campaign__in=campaigns_judged).exclude(version="")
+    places = {
+        pk: (campaign, versions.major(version))
+        for pk, campaign, version in cells.values_list("pk", "campaign", "version")
+    }
+    judged_of_cell = certificate_words.judge_cells(places)
+    judged = group_by_key(
+        (place, judged_of_cell.get(cell, NOT_JUDGED)) for cell, place in places.items()
+    )
+    return [
+        {
+            version: Judged.total(of_version)
+            for (pk, version), of_version in judged.items()
+            if pk == campaign.pk
+        }
+        for campaign in campaigns_judged
+    ]
+
+
+def _attribute(
+    version_answers: Sequence[VersionAgain],
+    builds_of: tuple[Mapping[str, str], Mapping[str, str]],
+    anchor: str,
+    *,
+    is_of_two: bool,
+) -> list[VersionAgain]:
+    """Each with whether a change may be its own.
+
+    Between editions a version whose build is the same cannot have changed: a change of it shows
+    that days differ by more than repeats do, and then no other change is sure, either. Nor is one
+    where the anchor is another. Between two machines each version may differ by itself.
+    """
+    now, before = builds_of
+    same_builds = {
+        version
+        for version in now.keys() & before.keys()
+        if now[version] == before[version]
+    }
+    has_moved = not is_of_two and any(
+        version_answer.version in same_builds and version_answer.change.is_apart
+        for version_answer in version_answers
+    )
+    is_same_anchor = now.get(anchor) == before.get(anchor)
+    return [
+        replace(
+            version_answer,
+            is_same_build=version_answer.version in same_builds,
+            is_attributed=is_same_anchor
+            and (is_of_two or not (has_moved or version_answer.version in same_builds)),
+        )
+        for version_answer in version_answers
+    ]
 
 
 def _version(
-    was: ByVersion, now: ByVersion, anchor: str, version: str, direction: Direction
+    was: ByVersion,
+    now: ByVersion,
+    anchor: str,
+    version: str,
+    direction: Direction,
+    significance: float,
 ) -> VersionAgain | None:
     shared = set.intersection(
         *(
@@ -336,7 +458,11 @@ def _version(
     before = mean(ratio(was, condition) for condition in in_order)
     after = mean(ratio(now, condition) for condition in in_order)
     change = mean(
-        [*ratio(now, condition), *ratio(was, condition, -1)] for condition in in_order
+        (
+            [*ratio(now, condition), *ratio(was, condition, -1)]
+            for condition in in_order
+        ),
+        significance=significance,
     )
     direct = mean(
         [(1, now[version][condition]), (-1, was[version][condition])]

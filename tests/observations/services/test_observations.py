@@ -24,6 +24,7 @@ from runs.models import (
     Series,
     Source,
 )
+from runs.models.runs import RunValidity
 from runs.observations.selectors import doubts, editions, publication
 from runs.observations.services import observations
 from runs.observations.services.observations import Design, Plan
@@ -252,12 +253,17 @@ def test_the_anchor_tells_the_machine_from_the_versions(server):
     slower = {"9.6.24": 0.64, "17.6": 0.8, "18.4": 0.8 * 1.155}
     now = observations.begin(observation=made, label="2026")
     finish(now, slower)
+    Run.objects.update(validity=RunValidity.VALID)
     reading_again = editions.again(now)[0]
     assert reading_again.drift.ratio == pytest.approx(0.8, rel=0.01)
     assert "20 % slower than in 2025" in reading_again.sentence
     changes = {each.version: each.change for each in reading_again.others}
     assert changes["18"].ratio == pytest.approx(1.05, rel=0.01)
     assert changes["18"].is_apart
+    # The same binary cannot have become faster: whatever it was, it is not the version's.
+    (newest,) = (each for each in reading_again.others if each.version == "18")
+    assert newest.word == "not the version's: its build is the same in both"
+    assert not newest.is_proven
     assert changes["9.6"].ratio == pytest.approx(1, rel=0.01)
     assert not changes["9.6"].is_apart
 
@@ -277,6 +283,87 @@ def test_another_build_of_the_anchor_is_not_taken_for_the_machine(built):
     assert "17.9, -O2, gcc 14.2; in 2025 17.6, -Os, gcc 7.5" in again.sentence
     assert "the machine has changed" not in again.sentence
     assert again.remarks == ["Measured in 2025 and without a figure in 2026: 9.6."]
+
+
+def release_18_5(server):
+    server.installations.filter(version="18.4").update(removed_at=timezone.now())
+    factories.installation(server, "18.5", has_psql=True, pgbench_version_num=180005)
+
+
+def words_of(edition):
+    (again,) = editions.again(edition)
+    return {each.version: each.word for each in again.others}
+
+
+def test_a_change_is_said_of_another_release_alone_and_where_no_other_version_moved(
+    server,
+):
+    made = observations.create(plan=plan(server, designs=[design()]))
+    first = observations.begin(observation=made, label="2025")
+    finish(first, {"9.6.24": 0.8, "17.6": 1.0, "18.4": 1.1})
+    release_18_5(server)
+    second = observations.begin(observation=made, label="2026")
+    finish(second, {"9.6.24": 0.8, "17.6": 1.0, "18.5": 1.3})
+    Run.objects.update(validity=RunValidity.VALID)
+    assert words_of(second) == {"9.6": "the same", "18": "faster"}
+    # 9.6 is what it was, and nevertheless another figure: days differ by more than repeats do.
+    third = observations.begin(observation=made, label="2027")
+    finish(third, {"9.6.24": 1.2, "17.6": 1.0, "18.5": 1.3})
+    Run.objects.update(validity=RunValidity.VALID)
+    (again,) = editions.again(third, first)
+    words = {each.version: each.word for each in again.others}
+    assert words == {
+        "9.6": "not the version's: its build is the same in both",
+        "18": "undecided",
+    }
+    assert not any(each.is_proven for each in again.others)
+
+
+def test_nothing_is_said_of_versions_against_another_anchor(server):
+    made = observations.create(plan=plan(server, designs=[design()]))
+    finish(observations.begin(observation=made, label="2025"), {})
+    release_18_5(server)
+    server.installations.filter(version="17.6").update(removed_at=timezone.now())
+    factories.installation(server, "17.9", has_psql=True, pgbench_version_num=170009)
+    now = observations.begin(observation=made, label="2026")
+    finish(now, {"9.6.24": 1.0, "17.9": 1.0, "18.5": 1.3})
+    Run.objects.update(validity=RunValidity.VALID)
+    assert words_of(now)["18"] == "undecided"
+
+
+def test_the_intervals_of_the_versions_hold_together(server):
+    made = observations.create(plan=plan(server, designs=[design()]))
+    finish(observations.begin(observation=made, label="2025"), {})
+    now = observations.begin(observation=made, label="2026")
+    finish(now, {"18.4": 1.3})
+    (again,) = editions.again(now)
+    both = {each.version: each.change for each in again.others}["18"]
+    CellSummary.objects.filter(cell__version="9.6.24").delete()
+    (again,) = editions.again(now)
+    (alone,) = (each.change for each in again.others)
+    assert both.low < alone.low < both.ratio < alone.high < both.high
+
+
+def test_doubts_of_the_runs_stand_beside_the_word(server):
+    made = observations.create(plan=plan(server, designs=[design()]))
+    finish(observations.begin(observation=made, label="2025"), {"18.4": 1.1})
+    release_18_5(server)
+    now = observations.begin(observation=made, label="2026")
+    finish(now, {"18.5": 1.5})
+    Run.objects.update(validity=RunValidity.VALID)
+    assert words_of(now)["18"] == "faster"
+    of_18 = now.campaigns.get().runs.filter(cell__version="18.5")
+    of_18.update(validity=RunValidity.DOUBTFUL)
+    assert words_of(now)["18"] == f"faster \N{WARNING SIGN} {of_18.count()} doubtful"
+    of_18.update(
+        validity=RunValidity.INVALID,
+        code=RunValidity.INVALID,
+        state=Run.State.WITHDRAWN,
+    )
+    (again,) = editions.again(now)
+    (newest,) = (each for each in again.others if each.version == "18")
+    assert newest.word.startswith("the machine was not free")
+    assert not newest.is_proven
 
 
 def test_a_version_that_does_not_start_is_named_with_its_reason(server):
