@@ -33,13 +33,15 @@ _VOLATILITY = {"v": "VOLATILE", "s": "STABLE", "i": "IMMUTABLE"}
 class Change:
     """An object by name, what it is and what it shall be: recorded definitions, empty for none.
 
-    `definitions` are those of the side that has what shall be, by kind and name.
+    `definitions` are those of the side that has what shall be, by kind and name, `present` those of
+    the side that gets it.
     """
 
     name: str
     now: str
     wanted: str
     definitions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    present: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[str, str]:
@@ -63,7 +65,27 @@ def quoted(name: str) -> str:
 
 
 def statements(kind: str, change: Change) -> tuple[str, ...]:
-    """What makes the object as wanted; empty where nothing here does."""
+    """What makes the object as wanted, after the functions that it calls and its side lacks.
+
+    Empty where nothing here does, also for the want of such a function's definition.
+    """
+    made = _own_statements(kind, change)
+    functions = [
+        _function_definition(change, name) for name in _list_missing(change, made)
+    ]
+    return (*functions, *made) if all(functions) else ()
+
+
+def list_undefined(kind: str, change: Change) -> tuple[str, ...]:
+    """The functions that the object calls, that its side lacks, and that no record defines whole.
+
+    Nothing makes the object for the want of these alone.
+    """
+    missing = _list_missing(change, _own_statements(kind, change))
+    return tuple(name for name in missing if not _function_definition(change, name))
+
+
+def _own_statements(kind: str, change: Change) -> tuple[str, ...]:
     repair = REPAIRS.get(kind)
     if repair is None or change.now == change.wanted:
         return ()
@@ -71,6 +93,31 @@ def statements(kind: str, change: Change) -> tuple[str, ...]:
         return tuple(repair(change))
     except NotPlain:
         return ()
+
+
+def _list_missing(change: Change, texts: Iterable[str]) -> list[str]:
+    """The functions that these texts call and the side lacks; what a function calls before it.
+
+    None where the functions of a side were not recorded. By the name alone: of a name that has
+    several kinds of arguments all that are missing are among them.
+    """
+    if not {"function"} <= change.present.keys() & change.definitions.keys():
+        return []
+    lacking = change.definitions["function"].keys() - change.present["function"].keys()
+    in_order: dict[str, None] = {}
+    open_names = set(lacking)
+
+    def add(text: str) -> None:
+        for name in sorted(open_names):
+            called = re.escape(name.partition("(")[0])
+            if name in open_names and re.search(rf'(?<![\w$]){called}"?\s*\(', text):
+                open_names.discard(name)
+                add(_function_definition(change, name))
+                in_order[name] = None
+
+    for text in texts:
+        add(text)
+    return list(in_order)
 
 
 _DEFAULT_OF = re.compile(
@@ -333,19 +380,34 @@ def _trigger(change: Change) -> Iterator[str]:
         yield f"ALTER TABLE {table} {firing} TRIGGER {trigger};"
 
 
+def _is_recorded_whole(change: Change, name: str) -> bool:
+    definition = change.definitions.get("function_definition", {}).get(name, "")
+    return len(definition) <= MOST_CHARACTERS and bool(_DOLLARS.fullmatch(definition))
+
+
+def _function_definition(change: Change, name: str) -> str:
+    """What makes a function as its side has it; empty if that is not recorded in a plain form."""
+    definition = change.definitions.get("function_definition", {}).get(name, "")
+    match = _DOLLARS.fullmatch(definition)
+    if match is None or len(definition) > MOST_CHARACTERS:
+        return ""
+    if f"${match['tag']}$" in match["body"] or "\\" in definition:
+        return ""
+    # Psql reads no variable within dollars; what stands before has none.
+    if re.search(r"(?<!:):[\"'A-Za-z_]", definition[: match.start("body")]):
+        return ""
+    return f"{definition.strip()};"
+
+
 def _function(change: Change) -> Iterator[str]:
     """By its whole definition; where only that of A's catalogue is missing, by what differs."""
     if not (change.now and change.wanted):
         raise NotPlain(change.name)
-    definition = change.definitions.get("function_definition", {}).get(change.name, "")
-    match = _DOLLARS.fullmatch(definition)
-    if match is not None and len(definition) <= MOST_CHARACTERS:
-        if f"${match['tag']}$" in match["body"] or "\\" in definition:
+    if _is_recorded_whole(change, change.name):
+        definition = _function_definition(change, change.name)
+        if not definition:
             raise NotPlain(change.name)
-        # Psql reads no variable within dollars; what stands before has none.
-        if re.search(r"(?<!:):[\"'A-Za-z_]", definition[: match.start("body")]):
-            raise NotPlain(change.name)
-        yield f"{definition.strip()};"
+        yield definition
         return
     now, wanted = change.now.split(" "), change.wanted.split(" ")
     name, _bracket, arguments = change.name.partition("(")
@@ -379,7 +441,15 @@ def _view(change: Change) -> Iterator[str]:
     text = change.wanted[begin.end() :] if begin else change.wanted
     options = begin[0].removesuffix(" AS ") + " " if begin else ""
     definition = _single(text, "SELECT", "WITH", "(", "VALUES", "TABLE")
-    yield f"CREATE OR REPLACE VIEW {quoted(change.name)} {options}AS {definition};"
+    view = quoted(change.name)
+    if "$view$" in definition:
+        raise NotPlain(change.name)
+    # A view keeps its columns when it is replaced; with others it is made anew.
+    yield (
+        f"DO $view$ BEGIN CREATE OR REPLACE VIEW {view} {options}AS {definition};\n"
+        "EXCEPTION WHEN invalid_table_definition THEN\n"
+        f"DROP VIEW {view}; CREATE VIEW {view} {options}AS {definition};\nEND $view$;"
+    )
 
 
 def _policy(change: Change) -> Iterator[str]:

@@ -117,6 +117,8 @@ _TUPLES = (
     "plan_parts",
     "statements",
     "statements_forth",
+    "undefined",
+    "undefined_forth",
     "members",
     "evidence",
     "looked",
@@ -132,7 +134,8 @@ class Suspect:
     `put_back` are the settings that give `b` what `a` has, `plan_parts` the parts of the plan of a
     run that do (`setup`, `treatment`, `initdb`), `statements` what is executed after the set-up of
     `b`; all empty where nothing can. `members` are the keys of those that are put back together,
-    `put_forth` and `statements_forth` give A what B has.
+    `put_forth` and `statements_forth` give A what B has. `undefined` are the functions for the want
+    of which `b` cannot get what `a` has, and `undefined_forth` those that A is in want of.
     `evidence` are codes of what points to it, `moved` the counters that do. `looked` are the
     counters (view.column) and codes of plans that were looked at, `unseen` the codes of what was
     not. `parts` are those of the time that it can reach; empty is all.
@@ -147,6 +150,8 @@ class Suspect:
     plan_parts: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
     statements_forth: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()
+    undefined_forth: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     state: State = "not_judged"
     evidence: tuple[str, ...] = ()
@@ -312,6 +317,9 @@ def _group(name: str, members: Sequence[Suspect]) -> Suspect:
         ),
         statements_forth=tuple(
             statement for member in members for statement in member.statements_forth
+        ),
+        undefined_forth=tuple(
+            dict.fromkeys(name for member in members for name in member.undefined_forth)
         ),
         plan_parts=tuple(
             dict.fromkeys(part for member in members for part in member.plan_parts)
@@ -573,11 +581,17 @@ def _single(kind: str, name: str, a: Side, b: Side) -> Suspect:
     of_a, of_b = (side.further[kind].get(name, "") for side in (a, b))
     statements: tuple[str, ...] = ()
     forth: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()
+    undefined_forth: tuple[str, ...] = ()
     if _has_setup(a, b):
-        back = repairs.Change(name, now=of_b, wanted=of_a, definitions=a.further)
-        statements = repairs.statements(kind, back)
-        change = repairs.Change(name, now=of_a, wanted=of_b, definitions=b.further)
-        forth = repairs.statements(kind, change)
+        back = repairs.Change(name, of_b, of_a, a.further, b.further)
+        change = repairs.Change(name, of_a, of_b, b.further, a.further)
+        statements, forth = (
+            repairs.statements(kind, one_way) for one_way in (back, change)
+        )
+        undefined, undefined_forth = (
+            repairs.list_undefined(kind, one_way) for one_way in (back, change)
+        )
     bodies = (
         side.further.get(f"{kind}_definition", {}).get(name, "") for side in (a, b)
     )
@@ -592,6 +606,8 @@ def _single(kind: str, name: str, a: Side, b: Side) -> Suspect:
         plan_parts=PLAN_PARTS.get(kind, ()),
         statements=statements,
         statements_forth=forth,
+        undefined=undefined,
+        undefined_forth=undefined_forth,
     )
 
 

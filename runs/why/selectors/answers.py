@@ -136,7 +136,11 @@ def answer_ablation(ablation: Ablation, answers: Answers) -> AblationAnswer:
     return AblationAnswer(
         sentences=(*sentences, *_unchanged(answers, names)),
         rows=tuple(_tried(ablation, answers)),
-        notes=(*_figures(proofs), *_missing(answers)),
+        notes=(
+            *_figures(proofs),
+            *_missing(answers),
+            *words.not_given([*map(Suspect.from_json, ablation.suspects)]),
+        ),
         is_explained=any(
             proof is not None and _is_whole(proof) for proof in proofs.values()
         ),

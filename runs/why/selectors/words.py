@@ -1,6 +1,6 @@
 """What an explanation says, in the reader's language: page, API and Markdown say the same."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from runs.analysis.inference import Inference
 from runs.analysis.why.parts import Difference, Estimate
 from runs.analysis.why.proof import LOOKS, Proof
-from runs.analysis.why.suspects import PlanRead, Suspect
+from runs.analysis.why.suspects import MOST_GIVEN, PlanRead, Suspect
 from runs.campaigns.selectors.ablation_words import percent
 from runs.shared.formats import duration, quantity
 from runs.why.selectors.explanation import Explanation
@@ -633,9 +633,36 @@ def how_back(suspect: Suspect, *, has_setup: bool = False) -> str:
 
 
 def _nothing(suspect: Suspect, has_setup: bool) -> str:
+    texts = []
     if has_setup and suspect.is_of_data:
-        return _("only with the set-up of the data")
-    return _("nothing here puts it back")
+        texts.append(_("only with the set-up of the data"))
+    elif not suspect.undefined:
+        texts.append(_("nothing here puts it back"))
+    if suspect.undefined:
+        text = _("B lacks %(functions)s, and no record has a definition to make it by")
+        texts.append(text % {"functions": ", ".join(suspect.undefined)})
+    return "; ".join(texts)
+
+
+def not_given(tried: Sequence[Suspect]) -> Iterator[str]:
+    """What A was not given of these for the want of a function, where A is given any."""
+    if not 2 <= len(tried) <= MOST_GIVEN:
+        return
+    for suspect in tried:
+        if suspect.undefined_forth:
+            text = _(
+                "A with only %(name)s of B was not tried: A lacks %(functions)s, and no record has "
+                "a definition to make it by."
+            )
+            if suspect.members:
+                text = _(
+                    "A with only %(name)s of B was tried without what calls %(functions)s: A lacks "
+                    "it, and no record has a definition to make it by."
+                )
+            yield text % {
+                "name": name_in_sentence(suspect),
+                "functions": ", ".join(suspect.undefined_forth),
+            }
 
 
 BACK = {

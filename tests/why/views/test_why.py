@@ -721,9 +721,8 @@ def test_many_are_put_back_by_halves_and_then_the_half_that_explains_it(
 INDEX = "CREATE INDEX t_k ON public.t USING btree (k)"
 
 
-@pytest.fixture
-def without_index(ready_server):
-    """A user's script on two versions of its set-up: the second drops an index and adds rows."""
+def own_script(ready_server, objects_of):
+    """The address of two versions of a script's set-up, with these objects of A and of B."""
     first = factories.workload("own").versions.get()
     first.init_sql, first.has_own_tables = "CREATE TABLE t (k int);", True
     first.save()
@@ -755,10 +754,6 @@ def without_index(ready_server):
     )
     for run in campaign.runs.select_related("cell"):
         is_a = run.cell.levels["script"] == "own@1"
-        objects = {
-            "index": {"t_k": INDEX} if is_a else {},
-            "relation": {"t": "TABLE"},
-        }
         finish(
             run,
             (0.01 if is_a else 0.1) * (1 + run.repeat / 1000),
@@ -766,11 +761,92 @@ def without_index(ready_server):
             settings=settings(**{DECOY: "4"}),
             plan=SCAN,
             compiler="12.2.0",
-            objects=objects,
+            objects=objects_of[0 if is_a else 1],
         )
     Campaign.objects.update(state=Campaign.State.FINISHED)
     a, b = (cell.pk for cell in campaign.cells.order_by("ordinal"))
     return f"/compare/why/?a={a}&b={b}"
+
+
+@pytest.fixture
+def without_index(ready_server):
+    """A user's script on two versions of its set-up: the second drops an index and adds rows."""
+    return own_script(
+        ready_server,
+        (
+            {"index": {"t_k": INDEX}, "relation": {"t": "TABLE"}},
+            {"index": {}, "relation": {"t": "TABLE"}},
+        ),
+    )
+
+
+TRIGGER = "CREATE TRIGGER g BEFORE UPDATE ON public.t FOR EACH ROW EXECUTE FUNCTION g()"
+DEFINITION = (
+    "CREATE OR REPLACE FUNCTION public.g()\n RETURNS trigger\n LANGUAGE plpgsql\n"
+    "AS $function$ BEGIN RETURN NEW; END $function$\n"
+)
+
+
+@pytest.mark.parametrize("is_defined", [True, False])
+def test_a_gets_a_trigger_with_its_function_or_the_answer_says_why_not(
+    member, ready_server, is_defined
+):
+    """A has no function of the trigger: without its definition the arm could only fail."""
+    address = own_script(
+        ready_server,
+        (
+            {
+                "index": {"t_k": INDEX},
+                "trigger": {},
+                "function": {},
+                "function_definition": {},
+            },
+            {
+                "index": {},
+                "trigger": {"t.g": TRIGGER},
+                "function": {"g()": "plpgsql v"},
+                "function_definition": {"g()": DEFINITION} if is_defined else {},
+            },
+        ),
+    )
+    tried = {"try": ["index t_k", "trigger t.g"]}
+    assert member.post(address, tried).status_code == 302
+    made = Ablation.objects.get()
+    plans = {
+        run.cell.levels["arm"]: run.plan
+        for run in made.campaign.runs.select_related("cell")
+    }
+    arm = f"{GIVEN}trigger t.g"
+    assert (arm in plans) == is_defined
+    assert f"{GIVEN}index t_k" in plans
+    notes = " ".join(member.get(address).context["answer"].ablation.notes)
+    if is_defined:
+        sql = plans[arm]["workload"]["init_sql"]
+        assert sql.index("FUNCTION public.g()") < sql.index("CREATE TRIGGER g")
+        assert "was not tried" not in notes
+    else:
+        assert (
+            "A with only trigger t.g of B was not tried: A lacks g(), and no record has a "
+            "definition to make it by."
+        ) in notes
+
+
+def test_b_that_lacks_a_function_is_said_before_anything_is_queued(
+    member, ready_server
+):
+    address = own_script(
+        ready_server,
+        (
+            {"trigger": {"t.g": TRIGGER}, "function": {"g()": "c v"}},
+            {"trigger": {}, "function": {}},
+        ),
+    )
+    rows = {row.key: row for row in member.get(address).context["answer"].differences}
+    assert not rows["trigger t.g"].can_try
+    assert rows["trigger t.g"].back == (
+        "only with the set-up of the data; B lacks g(), and no record has a definition to make it "
+        "by"
+    )
 
 
 def test_a_single_object_is_put_back_after_the_set_up_of_its_arm(member, without_index):

@@ -100,6 +100,25 @@ PLANTS = {
         "CREATE TRIGGER g BEFORE UPDATE ON t FOR EACH ROW EXECUTE PROCEDURE g();",
         "trigger t.g",
     ),
+    "trigger with its function": Plant(
+        "CREATE FUNCTION own() RETURNS trigger LANGUAGE plpgsql AS $$ "
+        "BEGIN RETURN NEW; END $$; "
+        "CREATE TRIGGER o BEFORE UPDATE ON t FOR EACH ROW EXECUTE PROCEDURE own();",
+        "trigger t.o",
+    ),
+    "trigger with a function that no record defines": Plant(
+        "CREATE FUNCTION own() RETURNS trigger LANGUAGE internal "
+        "AS 'suppress_redundant_updates_trigger'; "
+        "CREATE TRIGGER o BEFORE UPDATE ON t FOR EACH ROW EXECUTE PROCEDURE own();",
+        "trigger t.o",
+        only_back=True,
+    ),
+    "check with functions": Plant(
+        "CREATE FUNCTION z(x int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1'; "
+        "CREATE FUNCTION h(x int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT z($1)'; "
+        "ALTER TABLE t ADD CONSTRAINT c CHECK (h(k) >= 0);",
+        "constraint t.c",
+    ),
     "rule": Plant("CREATE RULE r AS ON DELETE TO t DO ALSO SELECT 1;", "trigger t.r"),
     "volatility": Plant("ALTER FUNCTION f(int) VOLATILE;", "function f(x integer)"),
     "setting of a function": Plant(
@@ -112,6 +131,9 @@ PLANTS = {
     ),
     "view": Plant(
         "CREATE OR REPLACE VIEW w AS SELECT k FROM t WHERE k < 50 OFFSET 0;", "view w"
+    ),
+    "view with more columns": Plant(
+        "DROP VIEW w; CREATE VIEW w AS SELECT k, v FROM t;", "view w"
     ),
     "cache of a sequence": Plant(
         "ALTER SEQUENCE s CACHE 50;", "sequence s", since=100000
@@ -319,6 +341,37 @@ def test_each_plant_is_a_difference_and_is_put_back(server):
         for database in "abc":
             psql(server, folder, "postgres", f"DROP DATABASE {database};")
     assert not {name: fault for name, fault in faults.items() if fault}
+
+
+def given_trigger(definitions, present):
+    """How A gets the trigger of B, by the functions that B's record defines and A has."""
+    trigger = "CREATE TRIGGER o BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION own()"
+    change = repairs.Change("t.o", "", trigger, definitions, present)
+    return repairs.statements("trigger", change), repairs.list_undefined(
+        "trigger", change
+    )
+
+
+def test_a_trigger_comes_with_its_function_and_not_without():
+    definition = (
+        "CREATE OR REPLACE FUNCTION public.own()\n RETURNS trigger\n LANGUAGE plpgsql\n"
+        "AS $function$ BEGIN RETURN NEW; END $function$\n"
+    )
+    functions = {"function": {"own()": "plpgsql v"}}
+    recorded = {**functions, "function_definition": {"own()": definition}}
+    made, undefined = given_trigger(recorded, {"function": {}})
+    assert made[0] == f"{definition.strip()};"
+    assert [text.split()[0] for text in made] == ["CREATE", "DROP", "CREATE"]
+    assert undefined == ()
+    # One that is there is left as it is.
+    made, undefined = given_trigger(recorded, functions)
+    assert [text.split()[0] for text in made] == ["DROP", "CREATE"]
+    assert undefined == ()
+    # Cut, or of a language without one: then it is named.
+    assert given_trigger(functions, {"function": {}}) == ((), ("own()",))
+    # What no record has says nothing.
+    made, undefined = given_trigger(functions, {})
+    assert (len(made), undefined) == (2, ())
 
 
 @pytest.mark.parametrize("type_name", ["text", "bytea"])
