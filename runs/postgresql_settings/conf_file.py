@@ -231,10 +231,8 @@ def _read_line(number: int, text: str) -> _Line:
     """A line of postgresql.conf, or a statement or variable among such lines."""
     entry = conf_lines.line(number, text)
     if isinstance(entry, Entry):
-        if entry.name.startswith("POSTGRES") and (name := known_name(entry.name)):
-            entry = Entry(
-                number, canonical(name), entry.value
-            )  # a container's variable
+        if name := _known_behind_product(entry.name):
+            entry = Entry(number, canonical(name), entry.value)
         return _Line([entry])
     if entry is None or _NO_SETTING.fullmatch(text):
         return _Line()
@@ -243,6 +241,15 @@ def _read_line(number: int, text: str) -> _Line:
         settings = [(number, name, value) for _one, name, value in statement.settings]
         return _Line(_listed(settings))
     return _Line(faults=[entry])
+
+
+def _known_behind_product(name: str) -> str:
+    """The setting of a container's variable, or of a line of properties; else empty."""
+    if name.startswith("POSTGRES"):
+        return known_name(name)
+    product, _dot, last = name.partition(".")
+    is_product = product.lower() in {"postgresql", "postgres", "pg"}
+    return last if is_product and existence(last) else ""
 
 
 def _listed(pasted: Sequence[Pasted]) -> list[Entry]:

@@ -1,5 +1,7 @@
 """Settings in other forms than postgresql.conf: each is a module, and a row of `FORMS`."""
 
+import re
+
 from runs.postgresql_settings.forms import (
     environment,
     json_documents,
@@ -30,15 +32,19 @@ FORMS = (
 )
 
 
+# A number or a word, and brackets that were opened elsewhere.
+_CLOSED = re.compile(r"[\w.+-]{1,80}+[)\]}]+[;,]?")
+
+
 def read(text: str) -> tuple[Form, FormReading] | None:
     """The form of a text and what it sets; None for a text that is in none of them.
 
-    A quote without its other one is of the language around: such a value is a fault.
+    A quote or a bracket without its other one is of the language around: such a value is a fault.
     """
     for form in FORMS:
         if (reading := form.read(text)) is not None:
             for line, _name, value in reading.settings:
-                if value.count('"') % 2:
+                if value.count('"') % 2 or _CLOSED.fullmatch(value):
                     reading.refuse_rest(line, value)
             return form, reading
     return None

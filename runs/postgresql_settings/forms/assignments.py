@@ -19,7 +19,7 @@ _VALUE = rf"""{_STRING}|{_LIST}|[^\s"',;{{}}\[\]()/\\]{{1,200}}+"""
 _NIX = r"(?:lib\.)?mk(?:Force|Default|Override \d{1,4}) "
 _ASSIGNED = re.compile(
     r"""(?<!\w)(?P<name>[A-Za-z_]\w{2,80}+)["']?\]?\s{0,40}+"""
-    rf"(?:=>|[:=]|(?i:to\s))\s{{0,40}}+(?:value\s{{0,9}}=>\s{{0,9}})?(?:{_NIX})?(?=(?P<value>{_VALUE}))"
+    rf"(?:=>|->|[:=]|(?i:to\s))\s{{0,40}}+(?:value\s{{0,9}}=>\s{{0,9}})?(?:{_NIX})?(?=(?P<value>{_VALUE}))"
 )
 # An extension's, which a program has in quotes.
 _OF_EXTENSION = re.compile(

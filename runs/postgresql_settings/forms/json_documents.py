@@ -55,6 +55,8 @@ def _take_object(reading: FormReading, row: dict[str, Any]) -> None:
         row = {row["path"].rpartition("/")[2]: row.get("value")}
     for key, value in row.items():
         name = key if is_setting(key) else known_name(key)
+        if key.endswith(".conf"):  # a file, which YAML's reader takes
+            continue
         if not name or is_preset(name) or name in _OF_SESSION:
             continue
         if (

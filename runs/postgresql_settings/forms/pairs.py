@@ -42,8 +42,8 @@ _PAIR = re.compile(
 )
 # Both in one line, as lists of Ansible may have it.
 _FLOW = re.compile(
-    r"\{\s*+(?:name|option|parameter)\s*+:\s*+[\"']?(?P<name>\w++)[\"']?\s*+,"
-    r"\s*+(?:value|setting)\s*+:\s*+(?P<value>\"[^\"]*+\"|'[^']*+'|[^{},\"']++)\s*+[,}]"
+    r"\{\s*+(?:name|option|parameter)\s*+[:=]\s*+[\"']?(?P<name>\w++)[\"']?\s*+,"
+    r"\s*+(?:value|setting)\s*+[:=]\s*+(?P<value>\"[^\"]*+\"|'[^']*+'|[^{},\"']++)\s*+[,}]"
 )
 _UNIT = re.compile(r"(?:(\d{1,9})?(B|kB|MB|GB|us|ms|s|min|h|d))?")
 _UNDERLINE = re.compile(r"\A[ \t]{0,40}-{3,}+[ \t]{0,40}\Z")

@@ -12,7 +12,8 @@ from runs.postgresql_settings.forms.shell_words import Word, names_all, read_wor
 # An option that is an argument or an element by itself, several in an argument, a line of a file.
 _BEGINS = re.compile(
     r"""(?P<quote>["'])-c(?P=quote)\s{0,40}+[,);]"""
-    r"""|["']\s{0,9}+-c\s{1,9}+[a-z_]{3,60}+(?:\.\w{1,60}+)?=[^"'\n]{1,2000}+["']\s{0,9}+[,);]"""
+    r"""|["'](?:[\w/]{0,60}+\s{1,9}+)?-c\s{1,9}+[a-z_]{3,60}+(?:\.\w{1,60}+)?=[^"'\n]{1,2000}+["']"""
+    r"""\s{0,9}+[,;)}\]]"""
     r"""|"[a-z_]{3,60}+(?:\.\w{1,60}+)?\s?=\s?'[^'"\n]{0,200}+'\""""
 )
 # Or what is escaped outside of strings, which begins none.

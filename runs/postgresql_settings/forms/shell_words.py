@@ -320,9 +320,9 @@ def _take_inner(reading: FormReading, word: Word, following: Word, levels: int) 
         _take_found(reading, form_reading, 1)
         return
     else:
-        form_reading = _read_command(
-            inner["value"] if inner else text, levels
-        ) or _read_conf(text, 1)
+        # A unit of systemd has a variable in a variable.
+        value = inner["value"].removeprefix("PGOPTIONS=") if inner else text
+        form_reading = _read_command(value, levels) or _read_conf(text, 1)
     _take_found(reading, form_reading, word.line)
 
 

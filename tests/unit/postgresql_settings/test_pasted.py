@@ -1,6 +1,8 @@
 """Settings as people have them elsewhere: what each form sets."""
 # ruff: noqa: E501 - samples are wide.
 
+import json
+
 import pytest
 
 from runs.postgresql_settings import conf_file, values
@@ -93,6 +95,13 @@ FORMS = {
     "CloudNativePG": "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata:\n  name: shop\nspec:\n"
     '  instances: 3\n  postgresql:\n    parameters:\n      shared_buffers: "2GB"\n      work_mem: "8MB"\n'
     '      random_page_cost: "1.1"\n      jit: "off"\n  storage:\n    size: 10Gi\n',
+    "a container in Java": 'container.setCommand("postgres ' + " ".join(f"-c {name}={value}" for name, value in WANTED.items()) + '")',
+    "options of SQLAlchemy": 'create_engine(url, connect_args={"options": "' + " ".join(f"-c {name}={value}" for name, value in WANTED.items()) + '"})',
+    "properties": "".join(f"postgresql.{name}={value}\n" for name, value in WANTED.items()),
+    "a ConfigMap of JSON": json.dumps({"kind": "ConfigMap", "data": {"postgresql.conf": "".join(f"{name} = {value}\n" for name, value in WANTED.items())}}),
+    "a list of Terraform": "  parameters = [\n" + "".join(f'    {{ name = "{name}", value = "{value}" }},\n' for name, value in WANTED.items()) + "  ]\n",
+    "a unit of systemd": '[Service]\nEnvironment="PGOPTIONS=' + " ".join(f"-c {name}={value}" for name, value in WANTED.items()) + '"\n',
+    "arrows": "".join(f"{name} -> {value}\n" for name, value in WANTED.items()),
     "plain YAML": "shared_buffers: 2GB\nwork_mem: 8MB\nrandom_page_cost: 1.1\njit: off\n",
     "a command": "docker run -d postgres:18 -c shared_buffers=2GB -c 'work_mem=8MB' -c random_page_cost=1.1 --jit=off",
     "postgres": "postgres -D /data -cshared_buffers=2GB --work-mem=8MB --random_page_cost=1.1 -c jit=off",
