@@ -3,7 +3,7 @@
 `benchmarks.ingest` starts it with gunicorn, and asks it and BenchLab in turn. A run of a new commit
 is stored in BenchLab's own tables, in the campaign of the environment variable BARE_CAMPAIGN, whose
 metrics are there already. A batch goes by COPY into four tables of its own: revisions, cells, runs
-and figures.
+and figures. `/page?20` gives the newest 20 figures, `/history?KEY` all medians of a series.
 """
 
 import json
@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import psycopg
 
@@ -78,6 +79,19 @@ FLOOR_RUNS = (
     " FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS runs (cell, started, document)"
     " RETURNING id"
 )
+PAGE = (
+    "SELECT run.id, run.started_at::text, metric.name, figure.value"
+    " FROM (SELECT id, started_at FROM runs_run WHERE campaign_id = %s ORDER BY id DESC LIMIT %s)"
+    " AS run JOIN runs_measurement AS figure ON figure.run_id = run.id"
+    " JOIN runs_metric AS metric ON metric.id = figure.metric_id ORDER BY run.id DESC"
+)
+HISTORY = (
+    "SELECT revision.sha, revision.committed_at::text, summary.n, summary.median, summary.minimum,"
+    " summary.maximum FROM runs_cell AS cell"
+    " JOIN runs_revision AS revision ON revision.id = cell.revision_id"
+    " JOIN runs_cellsummary AS summary ON summary.cell_id = cell.id"
+    " WHERE cell.campaign_id = %s AND cell.series_key = %s ORDER BY revision.committed_at"
+)
 DOCUMENT = ("hardware", "environment", "postgresql", "tool", "labels")
 
 
@@ -99,13 +113,27 @@ DATABASE = _Database()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Store what was sent and answer with its number, or how many there are."""
+    """Store what was sent and answer with its number, or how many there are; or answer a GET."""
+    if environ["REQUEST_METHOD"] == "GET":
+        rows = _read(environ["PATH_INFO"], unquote(environ["QUERY_STRING"]))
+        return _answer(start_response, "200 OK", {"results": rows})
     upload = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
     stored = _store_batch(upload["runs"]) if "runs" in upload else _store(upload)
-    content = json.dumps({"id": stored}).encode()
+    return _answer(start_response, "201 Created", {"id": stored})
+
+
+def _answer(start_response: Any, status: str, document: object) -> Iterable[bytes]:
+    content = json.dumps(document).encode()
     length = ("Content-Length", str(len(content)))
-    start_response("201 Created", [("Content-Type", "application/json"), length])
+    start_response(status, [("Content-Type", "application/json"), length])
     return [content]
+
+
+def _read(path: str, wanted: str) -> list[tuple[Any, ...]]:
+    query = {"/page": PAGE, "/history": HISTORY}[path]
+    value = int(wanted) if path == "/page" else wanted
+    with DATABASE.connection.transaction():
+        return DATABASE.connection.execute(query, (DATABASE.campaign, value)).fetchall()
 
 
 def _store(run: dict[str, Any]) -> int:

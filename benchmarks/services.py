@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -92,10 +92,18 @@ def gunicorn(
     folder: Path,
     application: str = "benchlab.wsgi:application",
     options: Sequence[str] = ("--config", "python:benchlab.gunicorn"),
+    *,
+    python: Path = Path(sys.executable),
+    environment: Mapping[str, str] | None = None,
+    folder_of_program: Path = REPOSITORY,
 ) -> Iterator[tuple[int, int]]:
-    """The port and the process of gunicorn; without more, as BenchLab is started."""
+    """The port and the process of gunicorn; without more, as BenchLab is started.
+
+    Another `python` brings a gunicorn of its own. Raises SystemExit with the end of its log if it
+    ends before it answers.
+    """
     argv = [
-        sys.executable,
+        str(python.absolute()),
         "-m",
         "gunicorn",
         application,
@@ -106,10 +114,14 @@ def gunicorn(
     log = folder / f"gunicorn-{application.partition(':')[0]}.log"
     with (
         log.open("wb") as err,
-        subprocess.Popen(argv, cwd=REPOSITORY, stderr=err) as process,
+        subprocess.Popen(
+            argv, cwd=folder_of_program, env=environment, stdout=err, stderr=err
+        ) as process,
     ):
         try:
             while "Listening at" not in log.read_text():
+                if process.poll() is not None:
+                    raise SystemExit(f"{application}: {log.read_text()[-2000:]}")
                 time.sleep(0.1)
             line = next(
                 line for line in log.read_text().splitlines() if "Listening at" in line
