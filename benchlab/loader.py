@@ -89,9 +89,8 @@ def prepare(wanted: dict[str, Any], descriptors: list[int]) -> None:
             os.dup2(descriptor, number)
             os.close(descriptor)
         os.set_inheritable(number, True)
-    Path("/proc/self/comm").write_text(
-        wanted["name"]
-    )  # what `ps -o comm` and `top` show
+    # What `ps -o comm` and `top` show.
+    Path("/proc/self/comm").write_text(wanted["name"])
 
 
 def main() -> None:
