@@ -11,9 +11,10 @@ from runs.access.selectors.projects import Reader
 from runs.access.services import host_secrets
 from runs.analysis.why.proof import A
 from runs.campaigns.selectors.campaigns import find_measured_load
-from runs.loads.selectors import answers, loads
-from runs.loads.selectors.answers import LoadAnswer, Measured
+from runs.loads.selectors import judging, loads
+from runs.loads.selectors.answers import LoadAnswer
 from runs.loads.selectors.causes import FoundTrial
+from runs.loads.selectors.judging import Measured
 from runs.models import Artifact, Campaign, Load, Run
 from runs.queue.services import artifacts
 from runs.scenarios import statements
@@ -58,7 +59,7 @@ def answer(
 ) -> LoadAnswer | None:
     """The answer of a campaign of the load. Five queries, and a file for each run."""
     key, parts = key_of(load), opened(load)
-    return answers.answer(
+    return judging.answer(
         load.name,
         parts.units,
         parts.left_out,
