@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from runs.analysis.inference import Inference
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Difference
+from runs.analysis.why.plan_reads import PlanRead
 from runs.analysis.why.proof import Proof
-from runs.analysis.why.suspects import PlanRead, Suspect
+from runs.analysis.why.suspects import Suspect
 from runs.models import Ablation, Cell
 from runs.why.selectors.ablations import Answers
 from runs.why.selectors.recordings import Recorded

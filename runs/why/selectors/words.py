@@ -7,8 +7,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from runs.analysis.inference import Inference
 from runs.analysis.why.parts import Difference, Estimate
+from runs.analysis.why.plan_reads import PlanRead
 from runs.analysis.why.proof import LOOKS, Proof
-from runs.analysis.why.suspects import MOST_GIVEN, PlanRead, Suspect
+from runs.analysis.why.suspects import MOST_GIVEN, Suspect
 from runs.campaigns.selectors.ablation_words import percent
 from runs.shared.formats import duration, quantity
 from runs.why.selectors.explanation import Explanation

@@ -7,7 +7,7 @@ from typing import Any
 from runs.access.selectors import projects
 from runs.access.selectors.projects import Reader
 from runs.analysis.inference import Inference
-from runs.analysis.why import parts, suspects
+from runs.analysis.why import parts, plan_reads, suspects
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Difference
 from runs.analysis.why.proof import GIVEN, LOOKS
@@ -77,7 +77,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         tried=tuple(tried),
         kinds=_kinds(of_a, of_b),
         proposed=tuple(suspect.key for suspect in proposed),
-        plans=suspects.plan_reads(of_a, of_b) if of_a and of_b else None,
+        plans=plan_reads.compare(of_a, of_b) if of_a and of_b else None,
         plans_missing=_plans_missing(of_a, of_b),
         moved=tuple(_moved(of_a, of_b)),
         ablation=ablation,

@@ -17,8 +17,9 @@ from runs.analysis.inference import Inference
 from runs.analysis.why import parts, proof
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Estimate
+from runs.analysis.why.plan_reads import PlanRead
 from runs.analysis.why.proof import AGAIN, ALL, GIVEN, A, B
-from runs.analysis.why.suspects import PlanRead, Suspect
+from runs.analysis.why.suspects import Suspect
 from runs.analysis.why.waits import Slept
 from runs.campaigns.selectors import ablation_words
 from runs.models import Ablation, Campaign, Cell

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from runs.analysis.why import parts, suspects
+from runs.analysis.why import parts, plan_reads, suspects
 from runs.analysis.why.suspects import Side, Suspect
 from runs.postgresql_settings import comparing
 from tests.unit.analysis.why.test_parts import PLAIN
@@ -226,7 +226,7 @@ def test_a_scan_below_a_limit_reads_no_more_than_that():
         side("17", 170006, replace(PLAIN, plans=[{"Plan": tree}], relations=relations))
         for tree in (limited, sort)
     )
-    of_a, of_b = suspects.plan_reads(a, b)
+    of_a, of_b = plan_reads.compare(a, b)
     assert (of_a.rows, of_a.index) == (1, "t_k")
     assert (of_b.rows, of_b.index) == (20000, "")
 
