@@ -23,7 +23,7 @@ def program_in(folder: Path, name: str, *arguments: str) -> Program:
         argv=[sys.executable, *arguments],
         account=myself(),
         log=folder / f"{name}.log",
-        env=os.environ,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
         cwd=REPOSITORY,
     )
 

@@ -111,6 +111,7 @@ def test_nothing_of_the_instance_runs_as_root_but_who_starts_it(
         "postgresql": "benchlab-postgresql",
         "redis": "benchlab-redis",
         "target": "benchlab-target",
+        "loader": "benchlab-web",
         "web": "benchlab-web",
         "worker": "benchlab-web",
         "worker-2": "benchlab-web",

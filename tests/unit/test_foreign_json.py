@@ -43,6 +43,7 @@ OWN = {
     "runs/reading/process.py",
     "benchlab/embedded/state.py",
     "benchlab/lab/releases.py",
+    "benchlab/loader.py",
     "benchlab/settings.py",
     "runs/shared/api/examples.py",
     "runs/foreign_json.py",

@@ -627,6 +627,8 @@ ROWS += [
         ),
     ),
     with_suspect(put_back={}),
+    # A function that the side lacks, and that no record defines.
+    with_suspect(kind="trigger", name="t.g", put_back={}, undefined=("g()",)),
     replace(with_suspect(), length=Length(4, (60.0, 120.0))),
 ]
 NOTES = [
@@ -641,6 +643,11 @@ NOTES = [
         answers=Answers(None, None, has_ended=True, unchanged=("jit",)),
     ),
     tried(TRUTH, SETTING, rounds=6, ended=False),
+    tried(
+        TRUTH,
+        replace(SETTING, undefined_forth=("g()",)),
+        replace(SETTING_TOO, undefined_forth=("g()",), members=("trigger t.g",)),
+    ),
     _without_time(),
 ]
 # Names of parts and limits of a run are told by the parts (tests/unit/analysis/why/test_parts.py).
