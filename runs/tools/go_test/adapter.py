@@ -8,6 +8,7 @@ the text in it. One that ends neither with PASS nor with FAIL may be cut anywher
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 
 from runs.patterns import re
@@ -58,13 +59,12 @@ _OTHER = re.compile(
 _NO_END = Reason(
     "cut", _("It ends neither with PASS nor with FAIL: send all that go test prints.")
 )
-_MEGABYTE = 1_000_000.0
 # The units that Go itself prints: the metric, and what its figure is multiplied with.
 _OWN_UNITS = {
-    "ns/op": (known_metrics.REAL_TIME, 1e-6),
-    "MB/s": (known_metrics.BYTE_RATE, _MEGABYTE),
-    "B/op": (known_metrics.ALLOCATED, 1.0),
-    "allocs/op": (known_metrics.ALLOCATIONS, 1.0),
+    "ns/op": (known_metrics.REAL_TIME, Fraction(1, 1_000_000)),
+    "MB/s": (known_metrics.BYTE_RATE, Fraction(1_000_000)),
+    "B/op": (known_metrics.ALLOCATED, Fraction(1)),
+    "allocs/op": (known_metrics.ALLOCATIONS, Fraction(1)),
 }
 
 
@@ -197,7 +197,9 @@ def _values(found: _Found) -> Iterator[MetricValue]:
         part = partial(Metric.part, name=name, is_marked=name in marked_names)
         for unit, values in of_benchmark.items():
             metric, factor = _metric_of(unit, found.better)
-            yield from median_of(part(metric), [value * factor for value in values])
+            yield from median_of(
+                part(metric), [units.times(value, factor) for value in values]
+            )
 
 
 def _shown_names(keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -225,11 +227,13 @@ def _processors(name: str) -> str:
     return match["number"] if match else ""
 
 
-def _metric_of(unit: str, better: dict[str, Direction]) -> tuple[Metric, float]:
+def _metric_of(unit: str, better: dict[str, Direction]) -> tuple[Metric, Fraction]:
     if unit in _OWN_UNITS:
         return _OWN_UNITS[unit]
     direction = better.get(unit) or _direction_of(unit)
-    return Metric(slug(unit)[:40] or "figure", unit[:40], unit[:40], direction), 1.0
+    return Metric(
+        slug(unit)[:40] or "figure", unit[:40], unit[:40], direction
+    ), Fraction(1)
 
 
 def _direction_of(unit: str) -> Direction:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from runs.tools import known_metrics
+from runs.tools import known_metrics, units
 from runs.tools.adapter import (
     Adapter,
     Direction,
@@ -26,7 +26,7 @@ from runs.tools.named_values import doubled, make_reader, marked, median_of
 from runs.tools.output import number, part, rows, slug, words
 from runs.wording import gettext_noop as _
 
-_MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
+_UNITS = frozenset({"ns", "us", "ms", "s"})
 _TIMES = {"real_time": known_metrics.REAL_TIME, "cpu_time": known_metrics.CPU_TIME}
 _AGGREGATES = frozenset({"mean", "median", "stddev", "cv", "BigO", "RMS", "min", "max"})
 # What the tool itself writes of an iteration; all else is the benchmark's own.
@@ -169,7 +169,8 @@ def _is_number(value: Any) -> bool:
 def _ms(row: dict[str, Any], field: str) -> float | None:
     unit = words(row.get("time_unit"))
     value = number(row.get(field))
-    return None if value is None or unit not in _MS else value * _MS[unit]
+    factor = units.factor(unit, "ms") if unit in _UNITS else None
+    return None if value is None or factor is None else units.times(value, factor)
 
 
 ADAPTER = Adapter(

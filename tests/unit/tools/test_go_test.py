@@ -45,6 +45,11 @@ def test_each_benchmark_has_its_time_in_milliseconds():
     assert {value.unit for value in reading.measurements} == {"ms"}
 
 
+def test_a_figure_has_the_digits_that_were_printed():
+    text = "BenchmarkA-8  500  2412345 ns/op  98.51 MB/s\nPASS\n"
+    assert list(figures(read({"stdout": text})).values()) == [2.412345, 98_510_000.0]
+
+
 def test_of_repeats_the_median_counts_and_other_units_have_their_direction():
     text, reading = text_of("plain.txt"), reading_of("plain.txt")
     times = printed(text, "BenchmarkSub/n=10-2")

@@ -91,7 +91,7 @@ VERSIONS = [
     (
         "google_benchmark",
         "1.8.0_skipped.json",
-        {"bm_push_64_cpu_time": 0.00015901271471412256},
+        {"bm_push_64_cpu_time": 0.0001590127147141226},
     ),
 ]
 REAL = [
