@@ -64,25 +64,28 @@ def quoted(name: str) -> str:
     return f'"{name}"'
 
 
-def statements(kind: str, change: Change) -> tuple[str, ...]:
-    """What makes the object as wanted, after the functions that it calls and its side lacks.
+@dataclass(frozen=True)
+class Remedy:
+    """What makes an object as wanted, after the functions that it calls and its side lacks.
 
-    Empty where nothing here does, also for the want of such a function's definition.
+    `statements` is empty where nothing here does, also for the want of such a function's
+    definition: `undefined` are those that no record defines whole.
     """
-    made = _own_statements(kind, change)
-    functions = [
-        _function_definition(change, name) for name in _list_missing(change, made)
-    ]
-    return (*functions, *made) if all(functions) else ()
+
+    statements: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()
 
 
-def list_undefined(kind: str, change: Change) -> tuple[str, ...]:
-    """The functions that the object calls, that its side lacks, and that no record defines whole.
-
-    Nothing makes the object for the want of these alone.
-    """
-    missing = _list_missing(change, _own_statements(kind, change))
-    return tuple(name for name in missing if not _function_definition(change, name))
+def find_remedy(kind: str, change: Change) -> Remedy:
+    """How the object becomes as wanted."""
+    own_statements = _own_statements(kind, change)
+    definition_of = {
+        name: _function_definition(change, name)
+        for name in _list_missing(change, own_statements)
+    }
+    if undefined := tuple(name for name, text in definition_of.items() if not text):
+        return Remedy(undefined=undefined)
+    return Remedy((*definition_of.values(), *own_statements))
 
 
 def _own_statements(kind: str, change: Change) -> tuple[str, ...]:
@@ -380,30 +383,29 @@ def _trigger(change: Change) -> Iterator[str]:
         yield f"ALTER TABLE {table} {firing} TRIGGER {trigger};"
 
 
-def _is_recorded_whole(change: Change, name: str) -> bool:
+def _find_whole(change: Change, name: str) -> re.Match[str] | None:
+    """A function's definition as its side has it, where the record was not cut."""
     definition = change.definitions.get("function_definition", {}).get(name, "")
-    return len(definition) <= MOST_CHARACTERS and bool(_DOLLARS.fullmatch(definition))
+    is_cut = len(definition) > MOST_CHARACTERS
+    return None if is_cut else _DOLLARS.fullmatch(definition)
 
 
 def _function_definition(change: Change, name: str) -> str:
     """What makes a function as its side has it; empty if that is not recorded in a plain form."""
-    definition = change.definitions.get("function_definition", {}).get(name, "")
-    match = _DOLLARS.fullmatch(definition)
-    if match is None or len(definition) > MOST_CHARACTERS:
-        return ""
-    if f"${match['tag']}$" in match["body"] or "\\" in definition:
+    match = _find_whole(change, name)
+    if match is None or f"${match['tag']}$" in match["body"] or "\\" in match[0]:
         return ""
     # Psql reads no variable within dollars; what stands before has none.
-    if re.search(r"(?<!:):[\"'A-Za-z_]", definition[: match.start("body")]):
+    if re.search(r"(?<!:):[\"'A-Za-z_]", match[0][: match.start("body")]):
         return ""
-    return f"{definition.strip()};"
+    return f"{match[0].strip()};"
 
 
 def _function(change: Change) -> Iterator[str]:
     """By its whole definition; where only that of A's catalogue is missing, by what differs."""
     if not (change.now and change.wanted):
         raise NotPlain(change.name)
-    if _is_recorded_whole(change, change.name):
+    if _find_whole(change, change.name):
         definition = _function_definition(change, change.name)
         if not definition:
             raise NotPlain(change.name)

@@ -511,18 +511,13 @@ def _is_same(kind: str, a: str, b: str) -> bool:
 def _single(kind: str, name: str, a: Side, b: Side) -> Suspect:
     """A difference of something that has a name on both sides."""
     of_a, of_b = (side.further[kind].get(name, "") for side in (a, b))
-    statements: tuple[str, ...] = ()
-    forth: tuple[str, ...] = ()
-    undefined: tuple[str, ...] = ()
-    undefined_forth: tuple[str, ...] = ()
+    put_back = put_forth = repairs.Remedy()
     if _has_setup(a, b):
         back = repairs.Change(name, of_b, of_a, a.further, b.further)
         change = repairs.Change(name, of_a, of_b, b.further, a.further)
-        statements, forth = (
-            repairs.statements(kind, one_way) for one_way in (back, change)
-        )
-        undefined, undefined_forth = (
-            repairs.list_undefined(kind, one_way) for one_way in (back, change)
+        put_back, put_forth = (
+            repairs.find_remedy(kind, back),
+            repairs.find_remedy(kind, change),
         )
     bodies = (
         side.further.get(f"{kind}_definition", {}).get(name, "") for side in (a, b)
@@ -536,10 +531,10 @@ def _single(kind: str, name: str, a: Side, b: Side) -> Suspect:
         of_a,
         of_b,
         plan_parts=PLAN_PARTS.get(kind, ()),
-        statements=statements,
-        statements_forth=forth,
-        undefined=undefined,
-        undefined_forth=undefined_forth,
+        statements=put_back.statements,
+        statements_forth=put_forth.statements,
+        undefined=put_back.undefined,
+        undefined_forth=put_forth.undefined,
     )
 
 
@@ -614,7 +609,7 @@ def _compare_relations(
                 name,
                 size_of_a,
                 size_of_b,
-                statements=repairs.statements("bloat", change)
+                statements=repairs.find_remedy("bloat", change).statements
                 if can_repair and is_table
                 else (),
                 evidence=("relations_differ",),

@@ -347,9 +347,8 @@ def given_trigger(definitions, present):
     """How A gets the trigger of B, by the functions that B's record defines and A has."""
     trigger = "CREATE TRIGGER o BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION own()"
     change = repairs.Change("t.o", "", trigger, definitions, present)
-    return repairs.statements("trigger", change), repairs.list_undefined(
-        "trigger", change
-    )
+    remedy = repairs.find_remedy("trigger", change)
+    return remedy.statements, remedy.undefined
 
 
 def test_a_trigger_comes_with_its_function_and_not_without():
@@ -441,7 +440,8 @@ def test_every_kind_of_a_database_says_whether_it_is_put_back():
 )
 def test_what_is_not_in_the_form_of_its_row_is_not_put_back(kind, name, wanted):
     now = "CREATE INDEX i ON t (v)" if kind == "index" else "x"
-    assert repairs.statements(kind, repairs.Change(name, now, wanted)) == ()
+    change = repairs.Change(name, now, wanted)
+    assert repairs.find_remedy(kind, change).statements == ()
 
 
 @pytest.mark.parametrize(
@@ -461,4 +461,4 @@ def test_a_function_is_one_statement_of_a_catalogue(definition):
         "sql s COST 2 y",
         {"function_definition": {"f()": definition}},
     )
-    assert repairs.statements("function", change) == ()
+    assert repairs.find_remedy("function", change).statements == ()
