@@ -16,8 +16,6 @@ import json
 import os
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
@@ -28,7 +26,6 @@ from pathlib import Path
 
 import psycopg
 
-from benchlab.embedded.places import REPOSITORY
 from benchmarks import services
 
 # What runs of all uploads say alike.
@@ -75,7 +72,7 @@ def main() -> None:
     options = _options()
     with services.instance(None) as postgresql, tempfile.TemporaryDirectory() as logs:
         services.migrate()
-        token = _token()
+        token = services.create_token("ingest", "upload")
         with services.gunicorn(Path(logs)) as (port, pid):
             benchlab = Server(port, token, [pid, postgresql.pid or 0])
             # Before the bare handler looks up the campaign and its metrics.
@@ -218,15 +215,6 @@ def _bare_handler(logs: Path) -> AbstractContextManager[tuple[int, int]]:
     os.environ["BARE_CAMPAIGN"] = str(campaign[0])
     options = ["--worker-class", "gthread", "--threads", "8", "--no-control-socket"]
     return services.gunicorn(logs, "benchmarks.bare_handler:application", options)
-
-
-def _token() -> str:
-    """One that may upload."""
-    command = [sys.executable, str(REPOSITORY / "manage.py"), "create_token", "ingest"]
-    command += ["--scopes", "upload"]
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True
-    ).stdout.strip()
 
 
 def _options() -> argparse.Namespace:

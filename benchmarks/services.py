@@ -87,6 +87,15 @@ def set_up() -> None:
     import benchlab.wsgi  # noqa: F401, PLC0415
 
 
+def create_token(name: str, scopes: str) -> str:
+    """A token for the API, with scopes such as "upload,read"."""
+    command = [sys.executable, str(REPOSITORY / "manage.py"), "create_token", name]
+    command += ["--scopes", scopes]
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
 @contextmanager
 def gunicorn(
     folder: Path,

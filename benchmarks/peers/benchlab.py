@@ -2,15 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
 
 import psycopg
 
-from benchlab.embedded.places import REPOSITORY
 from benchmarks import services
 from benchmarks.ingest import UPLOADED
 from benchmarks.peers.service import CASES, GUNICORN, Request, Result, Service
@@ -40,14 +37,6 @@ def _run(result: Result) -> dict[str, object]:
     }
 
 
-def _create_token() -> str:
-    command = [sys.executable, str(REPOSITORY / "manage.py"), "create_token", CAMPAIGN]
-    command += ["--scopes", "upload,read"]
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True
-    ).stdout.strip()
-
-
 class BenchLab(Service):
     """Its web process as it is started in an instance."""
 
@@ -57,7 +46,9 @@ class BenchLab(Service):
     def run(self) -> Iterator[None]:
         """Let it answer, with a token that may upload and read."""
         if not self.headers:
-            self.headers = {"Authorization": f"Bearer {_create_token()}"}
+            self.headers = {
+                "Authorization": f"Bearer {services.create_token(CAMPAIGN, 'upload,read')}"
+            }
         with services.gunicorn(self.logs) as (self.port, self.pid):
             yield
 
