@@ -248,7 +248,8 @@ def _known_behind_product(name: str) -> str:
     if name.startswith("POSTGRES"):
         return known_name(name)
     product, _dot, last = name.partition(".")
-    is_product = product.lower() in {"postgresql", "postgres", "pg"}
+    # Not Aiven's `pg.`, whose work_mem is in MB.
+    is_product = product.lower() in {"postgresql", "postgres"}
     return last if is_product and existence(last) else ""
 
 

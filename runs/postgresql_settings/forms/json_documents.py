@@ -54,9 +54,9 @@ def _take_object(reading: FormReading, row: dict[str, Any]) -> None:
         # A patch (RFC 6902): the setting is the last step of its path.
         row = {row["path"].rpartition("/")[2]: row.get("value")}
     for key, value in row.items():
-        name = key if is_setting(key) else known_name(key)
         if key.endswith(".conf"):  # a file, which YAML's reader takes
             continue
+        name = key if is_setting(key) else known_name(key)
         if not name or is_preset(name) or name in _OF_SESSION:
             continue
         if (
