@@ -16,7 +16,7 @@ from runs.analysis import drift
 from runs.analysis.fact_readers import UNOPTIMISED
 from runs.analysis.machine_speed import PartSpeed
 
-RULES_VERSION = 9
+RULES_VERSION = 10
 """Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]

@@ -211,13 +211,17 @@ RESTRICTED = ("nice", "cpu_limit", "memory_limit_bytes", "cpus_allowed")
 OF_SESSIONS = frozenset(
     {"application_name", "client_encoding", "fallback_application_name"}
 )
+# What PostgreSQL before 15 takes from the limit of its stack, without any variable.
+BY_LIMIT = ("max_stack_depth", "environment variable")
 
 
 def _foreign_settings(settings: Mapping[str, Any]) -> set[str]:
     return {
         name
         for name, setting in settings.items()
-        if name not in OF_SESSIONS and setting.get("source") in ELSEWHERE
+        if name not in OF_SESSIONS
+        and setting.get("source") in ELSEWHERE
+        and (name, setting["source"]) != BY_LIMIT
     }
 
 

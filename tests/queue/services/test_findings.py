@@ -381,6 +381,25 @@ def test_a_load_is_as_long_as_it_was_on(parameters, seconds, asked):
     assert certificates._seconds_of_load(parameters, usage) == asked
 
 
+@pytest.mark.parametrize(
+    ("name", "source", "is_foreign"),
+    [
+        ("work_mem", "user", True),
+        ("datestyle", "environment variable", True),
+        # PostgreSQL 14 says so of what it takes from the limit of its stack, as 15 does by default.
+        ("max_stack_depth", "environment variable", False),
+        ("max_stack_depth", "user", True),
+        ("application_name", "client", False),
+        ("work_mem", "configuration file", False),
+    ],
+)
+def test_settings_from_elsewhere_are_those_that_somebody_has_set(
+    name, source, is_foreign
+):
+    settings = {name: {"setting": "1", "unit": "", "source": source}}
+    assert certificates._foreign_settings(settings) == ({name} if is_foreign else set())
+
+
 def test_a_run_under_foreign_load_is_measured_again_once(server):
     first = measured(server, BUSY)
     assert first.validity == "doubtful"
