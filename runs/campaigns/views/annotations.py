@@ -1,6 +1,6 @@
 """Annotations: added, changed and deleted in place; forms that work without JavaScript too."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -19,6 +19,7 @@ from runs.campaigns.selectors import annotations as annotation_selectors
 from runs.campaigns.services import annotations
 from runs.cells.selectors import factor_names, series_cells
 from runs.charts.figure import Figure, Mark, marked
+from runs.charts.scaling import Point
 from runs.models import Annotation, Campaign, Cell
 from runs.shared import caching, pages
 from runs.shared.caching import NEVER, Versions
@@ -107,6 +108,20 @@ def mark_lines(
         for cell, _texts in noted
         if cell.pk in values
         and isinstance(level := cell.levels.get(factor), int | float)
+    }
+    return _marked(figure, noted, places)
+
+
+def mark_bars(figure: Figure, campaign: Campaign, bars: Iterable[Point]) -> Figure:
+    """The same for bars, each of which leads to its cell. One query."""
+    noted = _noted(campaign)
+    if not noted:
+        return figure
+    place_of = {bar.url: (bar.x, bar.value) for bar in bars}
+    places = {
+        cell.pk: place_of[f"#cell-{cell.pk}"]
+        for cell, _texts in noted
+        if f"#cell-{cell.pk}" in place_of
     }
     return _marked(figure, noted, places)
 

@@ -33,6 +33,7 @@ def index(
 ) -> Index | None:
     """A line for each version, those in colour last; None where these are not many versions.
 
+    Neither where each has one point, which makes no line: those are bars beside each other.
     `totals` are the ratios to the oldest version, `steps` those to the version before. What is
     drawn is what was tested: ratios with their intervals. In colour are the newest version and the
     one that lost most against the version before; without such a loss the oldest, which is 1.
@@ -57,6 +58,8 @@ def index(
             lines.append(
                 Line(row.label, major, points, row.version, is_quiet=not is_asked)
             )
+    if all(len(line.points) < 2 for line in lines):
+        return None
     ratios = {
         key: inference.ratio
         for key, inference in inference_of.items()

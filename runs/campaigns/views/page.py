@@ -413,6 +413,7 @@ def figure_of(results: Found) -> dict[str, Any] | None:
     )
     groups, title = draw_single_points(lines, by_name=_("Version"), by_level=x_title)
     if groups:
-        return bars(groups, replace(axes, x_title=title))
+        figure = bars(groups, replace(axes, x_title=title))
+        return annotations.mark_bars(figure, campaign, groups[0].points)
     figure = scaling(lines, axes)
     return annotations.mark_lines(figure, campaign, _drawn(results), factor)

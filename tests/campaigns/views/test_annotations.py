@@ -113,6 +113,25 @@ def test_a_note_is_a_mark_in_the_chart_that_leads_to_its_text(client, note):
     assert "A dip &lt;here&gt;" in page
 
 
+def test_a_note_is_a_mark_at_its_bar_where_versions_have_one_level(
+    client, ready_server, author
+):
+    campaign = factories.campaign(
+        "line", on=ready_server, factors={"version": ["16.14", "18.4"], "clients": [1]}
+    )
+    factories.finish_all(campaign)
+    cell = campaign.cells.get(version="18.4")
+    annotations.add(campaign=campaign, text="A dip", by=author, cell=cell)
+    page = client.get("/campaigns/line/").content.decode()
+    figure = json.loads(
+        re.search(r'<script type="application/json">(.*?)</script>', page)[1]
+    )
+    (mark,) = [trace for trace in figure["data"] if trace["name"] == "Notes"]
+    (bars,) = [trace for trace in figure["data"] if trace["type"] == "bar"]
+    assert mark["x"] == ["18.4"]
+    assert mark["y"] == [bars["y"][bars["x"].index("18.4")]]
+
+
 def test_a_private_campaign_takes_no_notes_from_others(member, finished_campaign, note):
     finished_campaign.project = Project.objects.create(
         slug="p", name="p", is_public=False

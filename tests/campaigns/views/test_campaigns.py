@@ -434,6 +434,24 @@ def test_many_versions_are_a_table_of_steps_at_a_glance(client, ready_server):
     assert "heat__cell--up-3" in page
 
 
+@pytest.mark.parametrize("clients", [[1], [1, 2]])
+def test_many_versions_at_one_level_are_bars_and_no_heap(client, ready_server, clients):
+    versions = ["10.23", "11.22", "12.22", "13.22", "14.19", "16.14", "17.6", "18.4"]
+    campaign = factories.campaign(
+        "line", on=ready_server, factors={"version": versions, "clients": clients}
+    )
+    factories.finish_all(campaign)
+    page = client.get("/campaigns/line/").content.decode()
+    (figure,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    traces = json.loads(figure)["data"]
+    if len(clients) == 1:
+        assert [trace["x"] for trace in traces] == [versions]
+        assert {trace["type"] for trace in traces} == {"bar"}
+    else:
+        assert sorted(trace["name"] for trace in traces) == versions
+    assert ("Each version against the oldest" in page) == (len(clients) > 1)
+
+
 def test_the_chart_has_a_line_for_each_version(client, finished_campaign):
     page = client.get("/campaigns/finished/").content.decode()
     (figure,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
