@@ -85,9 +85,21 @@ def test_json_may_have_as_many_levels_as_something_real_and_no_more():
         "[" * 40_000,
         '[{"a":' * 40_000,
         '["\\"]",' * 40_000,
+        # What strings hide, and what only seems to be in one.
+        '{"a": "}\\\\"' + ', "b": [' * 300,
+        '["\\\\", ' + "[" * 300 + "]" * 300 + ', "\\\\"]',
     ):
         with pytest.raises(TooDeepError):
             foreign_json.loads(hostile)
+
+
+def test_a_large_flat_document_is_not_read_bracket_by_bracket(monkeypatch):
+    def refuse(*_arguments):
+        raise AssertionError
+
+    monkeypatch.setattr(foreign_json, "check_depth", refuse)
+    rows = [{"name": 'a "quoted" ]', "path": "C:\\", "figures": [1, 2]}] * 5000
+    assert foreign_json.loads(json.dumps(rows)) == rows
 
 
 @pytest.mark.parametrize("text", ["", "]", '"', '"a', '{"a', "nonsense [", "[1"])

@@ -90,8 +90,8 @@ def _plain(entry: Any) -> GivenMeasurement | None:
     are_texts = type(metric) is str and type(unit) in TEXT and type(direction) in TEXT
     if not are_texts or not -upload_limits.LARGEST <= value <= upload_limits.LARGEST:
         return None
-    meant = _known_unit(metric, unit, direction)
-    if meant is None or plausible_figures.fault_of(metric, meant, value, value):
+    limits = _limits(metric, unit, direction)
+    if limits is None or not limits[0] <= value <= limits[1]:
         return None
     figure = float(value)
     return GivenMeasurement(
@@ -100,18 +100,20 @@ def _plain(entry: Any) -> GivenMeasurement | None:
 
 
 @lru_cache(4096)
-def _known_unit(metric: str, unit: str | None, direction: str | None) -> str | None:
-    """The unit for bounds, where all that is said of a metric can be stored; None where not."""
+def _limits(
+    metric: str, unit: str | None, direction: str | None
+) -> tuple[float, float] | None:
+    """Of its values, where all that is said of a metric can be stored; None where not."""
     reader_of_metric = FieldReader(
         {"metric": metric, "unit": unit, "direction": direction}, "", Faults()
     )
     reader_of_metric.slug("metric", most=80, required=True)
     reader_of_metric.text("unit", most=40)
     reader_of_metric.choice("direction", DIRECTIONS)
-    return (
-        None
-        if reader_of_metric.faults
-        else unit or plausible_figures.unit_of_name(metric)
+    if reader_of_metric.faults:
+        return None
+    return plausible_figures.limits(
+        metric, unit or plausible_figures.unit_of_name(metric)
     )
 
 

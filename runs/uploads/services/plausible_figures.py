@@ -1,5 +1,8 @@
 """Which figures an upload cannot have measured."""
 
+import math
+from functools import lru_cache
+
 from django.utils.translation import gettext as _
 
 from runs.tools import units
@@ -15,24 +18,32 @@ def fault_of(
     metric: str, unit: str, least: float, most: float
 ) -> tuple[str, str] | None:
     """Code and message for values from `least` to `most` that cannot be; None where they can."""
-    seconds = units.seconds(unit)
-    if seconds is not None:
-        if least < 0:
-            return "negative_time", _("A time cannot be negative.")
-        if least == 0 and metric.startswith(LATENCY) and "stddev" not in metric:
-            return "negative", _("The latency must be greater than 0.")
-        if most * seconds > LONGEST:
-            return "out_of_range", _("More than a hundred years: %(value)g.") % {
-                "value": most
-            }
-        return None
-    if not units.is_never_negative(unit):
-        return None
-    if least < 0:
+    lowest, highest = limits(metric, unit)
+    is_time = units.seconds(unit) is not None
+    if least < 0 and is_time:
+        return "negative_time", _("A time cannot be negative.")
+    if least < lowest and is_time:
+        return "negative", _("The latency must be greater than 0.")
+    if least < lowest:
         return "negative", _("Below 0, which %(unit)s cannot be.") % {"unit": unit}
-    if most > (FASTEST if unit == "tps" else MOST):
+    if most > highest and is_time:
+        message = _("More than a hundred years: %(value)g.")
+        return "out_of_range", message % {"value": most}
+    if most > highest:
         return "out_of_range", _("Implausibly large: %(value)g.") % {"value": most}
     return None
+
+
+@lru_cache(4096)
+def limits(metric: str, unit: str) -> tuple[float, float]:
+    """The least and the most that `fault_of` takes for a value of the metric."""
+    seconds = units.seconds(unit)
+    if seconds is not None:
+        is_above_zero = metric.startswith(LATENCY) and "stddev" not in metric
+        return math.ulp(0.0) if is_above_zero else 0.0, LONGEST / seconds
+    if not units.is_never_negative(unit):
+        return -math.inf, math.inf
+    return 0.0, FASTEST if unit == "tps" else MOST
 
 
 def unit_of_name(metric: str) -> str:

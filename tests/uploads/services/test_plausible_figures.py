@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from runs.uploads.services.plausible_figures import fault_of, unit_of_name
+from runs.uploads.services.plausible_figures import fault_of, limits, unit_of_name
 
 CENTURY = 3_155_760_000.0  # seconds, of 36,525 days
 
@@ -42,6 +42,25 @@ def test_what_cannot_be_is_refused(metric, unit, least, most, code):
     fault = fault_of(metric, unit, least, most)
 
     assert (fault and fault[0]) == code
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit"),
+    [
+        ("tps", "tps"),
+        ("wal", "B"),
+        ("gain", "%"),
+        ("score", "points"),
+        *(("duration", unit) for unit in ("ns", "us", "ms", "s", "min", "h")),
+        ("latency_avg", "ms"),
+        ("latency_stddev", "ms"),
+    ],
+)
+def test_all_within_the_limits_is_taken_and_what_is_next_to_them_refused(metric, unit):
+    least, most = limits(metric, unit)
+    assert fault_of(metric, unit, least, most) is None
+    for value in (math.nextafter(least, -math.inf), math.nextafter(most, math.inf)):
+        assert fault_of(metric, unit, value, value) or math.isinf(value)
 
 
 def test_the_unit_of_a_name():
