@@ -205,14 +205,22 @@ OF_MEASUREMENT = ("measured_run", "measured_metric", "measured_statistic")
 
 
 def listed() -> QuerySet[Measurement]:
-    """Measurements of finished runs with everything that a row shows, the newest runs first."""
+    """Measurements of finished runs with everything that a row shows, the newest runs first.
+
+    Cells, campaigns and printed figures come separately, by a list of keys for each: a page has few
+    of them, and PostgreSQL would plan a join of eight tables for it.
+    """
+    campaigns = Campaign.objects.select_related("published__source")
+    figures = PrintedFigure.objects.only(*OF_MEASUREMENT, *_paths_below("printed__"))
     return (
         Measurement.objects.filter(run__state=Run.State.FINISHED)
-        .select_related(
-            "metric", "run__cell", "run__campaign__published__source", "printed"
+        .select_related("metric", "run")
+        .prefetch_related(
+            Prefetch("run__cell", Cell.objects.only(*_paths_below("run__cell__"))),
+            Prefetch("run__campaign", campaigns.only(*_paths_below("run__campaign__"))),
+            Prefetch("printed", figures),
+            *provenance.loaded(at="printed__"),
         )
-        # Tables come separately: otherwise a printed grid would be fetched with each figure.
-        .prefetch_related(*provenance.loaded(at="printed__"))
         .only(*TOLD)
         .order_by("-run_id", "-pk")
     )
@@ -236,27 +244,16 @@ def filter_by_source(rows: QuerySet[Measurement], slug: str) -> QuerySet[Measure
     """Those of a publication, by the keys of its runs.
 
     It has so many tables that by their campaigns PostgreSQL would look through the newest runs.
-    The runs have the list as well: else it would not be used to read them. Cells, campaigns and
-    printed figures come separately, by a list of keys for each: joined, a hundred of them are
-    looked up one by one, and each look-up reads the more the larger the database.
+    The runs have the list as well: else it would not be used to read them.
     """
     runs = Run.objects.filter(campaign__published__source__slug=slug).order_by()
     keys = list(runs.values_list("pk", flat=True))
-    measurements_found = rows.filter(run__in=keys).extra(
+    return rows.filter(run__in=keys).extra(
         where=["runs_run.id = ANY(%s)"], params=[keys]
     )
-    joined = measurements_found.select_related(None).select_related("metric", "run")
-    campaigns = Campaign.objects.select_related("published__source")
-    figures = PrintedFigure.objects.only(*OF_MEASUREMENT, *_campaign_paths("printed__"))
-    return joined.prefetch_related(None).prefetch_related(
-        Prefetch("run__cell", Cell.objects.only(*_campaign_paths("run__cell__"))),
-        Prefetch("run__campaign", campaigns.only(*_campaign_paths("run__campaign__"))),
-        Prefetch("printed", figures),
-        *provenance.loaded(at="printed__"),
-    )
 
 
-def _campaign_paths(path: str) -> list[str]:
+def _paths_below(path: str) -> list[str]:
     return [name.removeprefix(path) for name in TOLD if name.startswith(path)]
 
 
