@@ -100,6 +100,41 @@ def queue(
     ).pk
 
 
+def queue_scripts(
+    title: str,
+    server_id: int,
+    scripts: Sequence[str],
+    *,
+    clients: int,
+    scale: int,
+    duration: int,
+    repeats: int,
+    slice_seconds: int | None,
+) -> int:
+    """Queue pgbench with each of the scripts, such as `orders@3`; the campaign's id.
+
+    Each run takes `duration` seconds, in slices unless `slice_seconds` is None.
+    """
+    factors = registry.get("pgbench").factors
+    levels = {each.name: each.default for each in factors} | {
+        "script": tuple(scripts),
+        "scale": (scale,),
+        "clients": (clients,),
+    }
+    parameters = {"duration": duration}
+    campaign = _create(
+        title,
+        "pgbench",
+        server_id,
+        levels,
+        parameters,
+        repeats,
+        remeasures=0,
+        slice_seconds=slice_seconds,
+    )
+    return campaign.pk
+
+
 def _create(
     title: str,
     scenario: str,
@@ -176,9 +211,8 @@ def _wrong(run: Run) -> list[str]:
     """
     is_finished = run.state == Run.State.FINISHED
     results = Measurement.objects.filter(run=run, metric__name="tps").count()
-    commands = Command.objects.filter(
-        run=run, step__startswith="pgbench", attempt=run.attempt
-    )
+    own_steps = Command.objects.filter(run=run, attempt=run.attempt)
+    commands = own_steps.filter(step__regex=r"\A(pgbench|slice-)")
     found = []
     if results != int(is_finished):
         found.append(f"run {run.pk} ({run.state}) has {results} results")
@@ -213,9 +247,12 @@ def times(
     return found
 
 
-# What storms measure: (scenario, levels, whether further clusters or the load are on another one).
+# What storms measure: (scenario, levels, whether further clusters or the load are on another one,
+# or whether its runs take turns in slices).
+IN_TURN = "slice_seconds"
 ALONE: Sequence[tuple[str, dict[str, Any], str]] = (
     ("fixed-point-read", {"clients": (1,)}, ""),
+    ("pgbench", {"script": ("select-only",), "clients": (1, 2)}, IN_TURN),
     ("fixed-point-update", {"clients": (1,)}, ""),
     ("fixed-point-update", {"clients": (1,), "arrangement": ("quorum",)}, ""),
 )
@@ -253,15 +290,21 @@ def _queue(
     first: int,
     other: int,
 ) -> None:
-    keys = (first, other) if further else (first,)
+    keys = (first, other) if further not in {"", IN_TURN} else (first,)
     both = Server.objects.select_related("hardware").filter(pk__in=keys)
     # One that is not ready waits until it is mended.
     if {each.state for each in both} == {Server.State.READY}:
-        others = (
-            {further: [each for each in both if each.pk == other]} if further else {}
+        parameters, options, repeats = {"scale": 1, "duration": 3}, {}, 4
+        if further == IN_TURN:
+            factors = registry.get(scenario).factors
+            levels = {each.name: each.default for each in factors} | levels
+            levels |= {"scale": (1,)}
+            parameters, options, repeats = {"duration": 4}, {IN_TURN: 1}, 2
+        elif further:
+            options = {further: [each for each in both if each.pk == other]}
+        _create(
+            title, scenario, first, levels, parameters, repeats, remeasures=0, **options
         )
-        parameters = {"scale": 1, "duration": 3}
-        _create(title, scenario, first, levels, parameters, 4, remeasures=0, **others)
 
 
 def waiting(**of: object) -> int:

@@ -86,6 +86,8 @@ class Span:
     attempt: str
     first: float
     last: float
+    # Its arguments; slices of a run have each its random seed.
+    command: tuple[str, ...] = ()
 
     def overlaps(self, other: "Span") -> bool:
         """Whether both loads were there at one moment."""
@@ -97,19 +99,21 @@ class Loads:
 
     def __init__(self, base: Path) -> None:
         self._base = base
-        # By number and attempt: the kernel gives numbers again, after minutes on a busy machine.
-        self._spans: dict[tuple[int, str], Span] = {}
+        # By number and command: the kernel gives numbers again, after minutes on a busy machine.
+        self._spans: dict[tuple[int, str, tuple[str, ...]], Span] = {}
         self._lock = threading.Lock()
 
     def look(self) -> set[int]:
         """The processes that put load on right now."""
-        now = {each.pid: _attempt(each, self._base) for each in running(self._base)}
+        now = running(self._base)
         at = time.monotonic()
         with self._lock:
-            for key in now.items():
+            for each in now:
+                attempt = _attempt(each, self._base)
+                key = (each.pid, attempt, each.argv)
                 first = self._spans[key].first if key in self._spans else at
-                self._spans[key] = Span(key[1], first, at)
-        return set(now)
+                self._spans[key] = Span(attempt, first, at, each.argv)
+        return {each.pid for each in now}
 
     @property
     def spans(self) -> list[Span]:
@@ -130,8 +134,12 @@ class Loads:
 
     @property
     def doubled(self) -> list[str]:
-        """The attempts whose load was put on more than once."""
-        return sorted(name for name, number in self.by_attempt.items() if number > 1)
+        """The attempts of which one command was put on more than once."""
+        with self._lock:
+            numbers = Counter(
+                (span.attempt, span.command) for span in self._spans.values()
+            )
+        return sorted({name for (name, _argv), number in numbers.items() if number > 1})
 
 
 def running(base: Path) -> list[Process]:

@@ -267,6 +267,8 @@ class Storm:
         codes = frozenset[str]().union(*(each.fault.codes for each in felt))
         if any(each.broken for each in felt):
             codes |= TO_OTHERS
+        if codes and run.campaign.slice_seconds:
+            codes |= {"slice_incomplete"}
         told = f"run {run.pk} failed by {run.code}"
         if run.code not in codes:
             names = [each.fault.name for each in felt]

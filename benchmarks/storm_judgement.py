@@ -21,6 +21,8 @@ SECONDS_BETWEEN_LOOKS = 0.5
 S, C = Run.State, Campaign.State
 # Two clocks of this machine are compared: the moment at which a statement was made.
 SLACK = timedelta(milliseconds=20)
+# A claim takes all runs of a round in one transaction.
+ONE_CLAIM = timedelta(seconds=2)
 
 
 @dataclass
@@ -64,12 +66,22 @@ class Blames:
 
 @dataclass(frozen=True)
 class Stay:
-    """A run's time on its machines, from its claim until it had ended or waited again."""
+    """A run's time on its machines, from its claim until it had ended or waited again.
+
+    Runs of one `turn`, a campaign's round in slices, have them together if one claim took them;
+    None: it is alone.
+    """
 
     run_id: int
     machines: frozenset[int]
     began: datetime
     ended: datetime
+    turn: tuple[int, int] | None = None
+
+    def is_in_turn_with(self, other: "Stay") -> bool:
+        """Whether one claim has taken both for a round in slices."""
+        is_one_claim = abs(self.began - other.began) < ONE_CLAIM
+        return self.turn is not None and self.turn == other.turn and is_one_claim
 
 
 def overlapping_loads(loads: Sequence[Loads]) -> list[str]:
@@ -85,7 +97,7 @@ def overlapping_loads(loads: Sequence[Loads]) -> list[str]:
 
 def _overlapping(spans: Sequence[Span]) -> Iterator[tuple[Span, Span]]:
     for one, other in itertools.combinations(spans, 2):
-        if one.attempt != other.attempt and one.overlaps(other):
+        if one.overlaps(other):
             yield one, other
 
 
@@ -96,6 +108,7 @@ def overlapping_stays(machine_of: Mapping[int, int]) -> list[str]:
         f"runs {one.run_id} and {other.run_id} had one machine at one time"
         for one, other in itertools.combinations(stays, 2)
         if one.run_id != other.run_id
+        and not one.is_in_turn_with(other)
         and one.machines & other.machines
         and one.began + SLACK < other.ended
         and other.began + SLACK < one.ended
@@ -103,7 +116,10 @@ def overlapping_stays(machine_of: Mapping[int, int]) -> list[str]:
 
 
 def _stays(machine_of: Mapping[int, int]) -> Iterator[Stay]:
-    for run in Run.objects.filter(origin="executed").order_by("pk"):
+    executed = Run.objects.filter(origin="executed").select_related("campaign")
+    for run in executed.order_by("pk"):
+        in_turn = run.campaign.slice_seconds is not None
+        turn = (run.campaign_id, run.repeat) if in_turn else None
         machines = frozenset(machine_of[server] for server in machines_of(run))
         began = None
         for at, state in run.events.exclude(to_state="").values_list("at", "to_state"):
@@ -111,7 +127,7 @@ def _stays(machine_of: Mapping[int, int]) -> Iterator[Stay]:
             if began is None and state == S.CLAIMED:
                 began = at
             elif began is not None and is_over:
-                yield Stay(run.pk, machines, began, at)
+                yield Stay(run.pk, machines, began, at, turn)
                 began = None
 
 

@@ -101,6 +101,31 @@ def test_two_runs_on_one_machine_are_seen_by_their_records(campaign, rack):
     assert f"runs {first.pk} and {second.pk}" in wrong
 
 
+def test_runs_of_one_round_have_their_machine_together_by_one_claim_only(rack):
+    campaign = factories.campaign(
+        on=rack, factors={"version": ["16.14"], "clients": [1, 2]}, repeats=1
+    )
+    Campaign.objects.update(slice_seconds=1)
+    claim = leases.claim(server_id=rack.pk, holder="worker")
+    first, second = campaign.runs.filter(state=Run.State.CLAIMED).order_by("pk")
+    overlapping = partial(storm_judgement.overlapping_stays, {rack.pk: 0})
+    for run in (first, second):
+        transitions.transition(
+            run_id=run.pk, to=Run.State.FAILED, code="x", token=claim.token
+        )
+    assert overlapping() == []
+    claimed = second.events.get(to_state=Run.State.CLAIMED)
+    ended = first.events.get(to_state=Run.State.FAILED)
+    later = timezone.now() + timedelta(minutes=1)
+    events = type(ended).objects
+    events.filter(pk=claimed.pk).update(at=later)
+    events.filter(pk=ended.pk).update(at=later + timedelta(minutes=1))
+    second_end = second.events.get(to_state=Run.State.FAILED)
+    events.filter(pk=second_end.pk).update(at=later + timedelta(minutes=1))
+    [wrong] = overlapping()
+    assert f"runs {first.pk} and {second.pk}" in wrong
+
+
 class Seen:
     """Loads with these spans."""
 
@@ -114,6 +139,13 @@ def test_loads_on_one_machine_overlap_when_both_were_seen_at_one_moment():
     twin.spans.append(Span("3-1", 2.5, 3.2))
     [wrong] = storm_judgement.overlapping_loads([base, twin])
     assert "1-1 and 3-1" in wrong
+
+
+def test_slices_of_one_run_overlap_when_both_were_seen_at_one_moment():
+    turns = Seen(("1-1", 0.0, 1.0, ("1",)), ("1-1", 1.2, 2.0, ("2",)))
+    assert storm_judgement.overlapping_loads([turns]) == []
+    turns.spans.append(Span("1-1", 1.9, 3.0, ("3",)))
+    assert len(storm_judgement.overlapping_loads([turns])) == 1
 
 
 def test_servers_that_are_held_and_machines_that_are_mixed_up_are_seen(rack):

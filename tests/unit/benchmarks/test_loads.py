@@ -47,6 +47,15 @@ def test_each_load_of_an_attempt_is_counted(tmp_path, put_on):
     assert loads.doubled == ["7-1"]
 
 
+def test_slices_of_an_attempt_are_not_doubled_unless_one_comes_again(tmp_path, put_on):
+    def act(*seeds):
+        for seed in seeds:
+            put_on("7-1", "-T", "1", f"--random-seed={seed}")
+
+    assert seen(tmp_path, lambda: act(1, 2)).doubled == []
+    assert seen(tmp_path, lambda: act(3, 4, 3)).doubled == ["7-1"]
+
+
 def test_what_loads_the_data_is_no_load_and_neither_is_that_of_others(tmp_path, put_on):
     def act():
         put_on("7-1", "-i")
