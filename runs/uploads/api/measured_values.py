@@ -18,6 +18,7 @@ MEASUREMENT = frozenset({"metric", "value", "samples", "unit", "direction"})
 SERIES = frozenset({"name", "unit", "start", "interval", "values"})
 TEXT = frozenset({str, type(None)})
 DIRECTIONS: tuple[str, ...] = tuple(Metric.Direction.values)
+LONGEST_METRIC, LONGEST_UNIT = 80, 40
 
 
 def measurements(run: FieldReader) -> tuple[GivenMeasurement, ...]:
@@ -90,6 +91,9 @@ def _plain(entry: Any) -> GivenMeasurement | None:
     are_texts = type(metric) is str and type(unit) in TEXT and type(direction) in TEXT
     if not are_texts or not -upload_limits.LARGEST <= value <= upload_limits.LARGEST:
         return None
+    # What is longer is at fault, and is not to be remembered.
+    if max(len(metric), len(unit or ""), len(direction or "")) > LONGEST_METRIC:
+        return None
     limits = _limits(metric, unit, direction)
     if limits is None or not limits[0] <= value <= limits[1]:
         return None
@@ -107,8 +111,8 @@ def _limits(
     reader_of_metric = FieldReader(
         {"metric": metric, "unit": unit, "direction": direction}, "", Faults()
     )
-    reader_of_metric.slug("metric", most=80, required=True)
-    reader_of_metric.text("unit", most=40)
+    reader_of_metric.slug("metric", most=LONGEST_METRIC, required=True)
+    reader_of_metric.text("unit", most=LONGEST_UNIT)
     reader_of_metric.choice("direction", DIRECTIONS)
     if reader_of_metric.faults:
         return None
@@ -121,9 +125,9 @@ def _measurement(reader_of_entry: FieldReader | None) -> GivenMeasurement | None
     if reader_of_entry is None:
         return None
     reader_of_entry.refuse_unknown(MEASUREMENT)
-    metric = reader_of_entry.slug("metric", most=80, required=True)
+    metric = reader_of_entry.slug("metric", most=LONGEST_METRIC, required=True)
     unit = (
-        reader_of_entry.text("unit", most=40)
+        reader_of_entry.text("unit", most=LONGEST_UNIT)
         if reader_of_entry.body.get("unit") is not None
         else None
     )
@@ -172,8 +176,8 @@ def _series(reader_of_entry: FieldReader | None) -> SeriesData | None:
     if reader_of_entry is None:
         return None
     reader_of_entry.refuse_unknown(SERIES)
-    name = reader_of_entry.slug("name", most=80, required=True)
-    unit = reader_of_entry.text("unit", most=40)
+    name = reader_of_entry.slug("name", most=LONGEST_METRIC, required=True)
+    unit = reader_of_entry.text("unit", most=LONGEST_UNIT)
     start = reader_of_entry.number(reader_of_entry.body.get("start", 0), "start")
     interval = reader_of_entry.number(
         reader_of_entry.body.get("interval", 1), "interval"

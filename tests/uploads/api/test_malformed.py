@@ -1,7 +1,10 @@
 """Requests that are wrong: each is refused with its place and a remedy, and leaves nothing."""
 
+import gc
 import json
+import logging
 import re
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -656,6 +659,67 @@ def test_levels_that_are_too_long_are_told_beside_other_faults(ask):
     body = changed("levels", levels) | {"round": "x"}
     faults = ask("POST", "uploads/", body, "application/json").json()["errors"]
     assert {"/levels", "/round"} <= {fault["pointer"] for fault in faults}
+
+
+LONG = 100_000
+# Every field of a run that is text.
+TEXTS_OF_A_RUN = {
+    **GOOD,
+    "campaign_title": "",
+    "workload": {"scale": ""},
+    "levels": {"script": ""},
+    "reason": "",
+    "server": "",
+    "hardware": {"cpu_model": "", "storage": ""},
+    "environment": {"os_name": "", "kernel": ""},
+    "postgresql": {"version": "", "settings": {"work_mem": ""}},
+    "configuration": "",
+    "tool": {"name": "", "version": ""},
+    "series": [{"name": "", "unit": "", "values": [1.0]}],
+    "revision": {
+        "sha": "",
+        "ref": "",
+        "url": "",
+        "subject": "",
+        "author": "",
+        "parents": [""],
+    },
+    "labels": {"host": ""},
+    "external_id": "",
+    "job": "",
+}
+
+
+def with_long_texts(value, number):
+    """The value with a long text of this request's own in place of each."""
+    if isinstance(value, dict):
+        return {name: with_long_texts(inner, number) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [with_long_texts(inner, number) for inner in value]
+    return f"{number}x" * LONG if isinstance(value, str) else value
+
+
+def test_texts_that_are_refused_as_too_long_stay_in_no_memory(ask):
+    def send(number):
+        body = with_long_texts(TEXTS_OF_A_RUN, number)
+        answer = ask("POST", "uploads/", body, "application/json")
+        check(answer, "/measurements/0/metric", "too_long")
+
+    send(0)
+    send(1)
+    # What is logged has the request, and is kept for a report of the test.
+    logging.disable(logging.CRITICAL)
+    tracemalloc.start()
+    try:
+        for number in range(2, 7):
+            send(number)
+        gc.collect()
+        remaining, _most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        logging.disable(logging.NOTSET)
+    # One that is remembered each time is five times as long.
+    assert remaining < 2 * LONG
 
 
 def test_each_code_of_a_fault_has_a_remedy():
