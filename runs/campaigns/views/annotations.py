@@ -24,6 +24,7 @@ from runs.models import Annotation, Campaign, Cell
 from runs.shared import caching, pages
 from runs.shared.caching import NEVER, Versions
 from runs.shared.errors import ServiceError
+from runs.shared.whole_numbers import whole_number
 
 # A list of more points to choose from is none.
 MOST_CELLS = 400
@@ -66,8 +67,8 @@ def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
         Campaign.objects.select_related("scenario"), to=request.user
     )
     campaign = get_object_or_404(visible_campaigns, slug=slug)
-    key = request.POST.get("cell", "")
-    cell = get_object_or_404(campaign.cells, pk=int(key)) if key.isdecimal() else None
+    key = whole_number(request.POST.get("cell", ""))
+    cell = None if key is None else get_object_or_404(campaign.cells, pk=key)
     text, kind = (
         request.POST.get("text", ""),
         request.POST.get("kind", Annotation.Kind.NOTE),

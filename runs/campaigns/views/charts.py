@@ -20,6 +20,7 @@ from runs.models import Campaign
 from runs.shared import caching, chart_files, embedding
 from runs.shared.chart_files import ChartFile
 from runs.shared.formats import translate_field
+from runs.shared.whole_numbers import whole_number
 
 RATIOS = "ratios"
 
@@ -77,10 +78,11 @@ def _published(campaign: Campaign, number: str) -> ChartFile | None:
     """The publication's charts are counted from 1, as on its page."""
     table = campaign.published
     drawn = chart.charts(campaign, factors(table.columns))
+    place = whole_number(number) or 0
     if number == RATIOS:
         figure = chart.draw_ratios(*drawn[0]) if drawn else None
-    elif number.isascii() and number.isdecimal() and 1 <= int(number) <= len(drawn):
-        figure = chart.draw(*drawn[int(number) - 1])
+    elif 1 <= place <= len(drawn):
+        figure = chart.draw(*drawn[place - 1])
     else:
         figure = None
     if figure is None:

@@ -18,6 +18,7 @@ from runs.scenarios.definition import Factor, NameFactor
 from runs.servers.selectors import builds
 from runs.servers.services.tools import installed
 from runs.shared.formats import named
+from runs.shared.whole_numbers import whole_number
 from runs.tools.pgbench import version_text
 
 EVIDENCE = (
@@ -412,7 +413,7 @@ def expand_versions(versions_asked: str, servers: Sequence[Server]) -> list[str]
 
 
 def _translated(chosen: Sequence[str], servers: Sequence[Server]) -> list[str]:
-    keys = [text for text in chosen if text.isdecimal()]
+    keys = [text for text in chosen if whole_number(text) is not None]
     if len(servers) > 1:
         versions = [text for text in chosen if not text.isdecimal()]
         installations = (

@@ -9,7 +9,9 @@ from django.utils import timezone
 
 from runs.models import Installation
 
-TEXT = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:(devel|alpha|beta|rc)(\d*))?")
+TEXT = re.compile(
+    r"(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:(devel|alpha|beta|rc)(\d{0,9}))?"
+)
 # Of series with two parts: the last of them, and when the first was developed.
 OLD_SERIES = {6: (5, 1996), 7: (4, 1999), 8: (5, 2003), 9: (6, 2009)}
 STAGES = {"devel": 0, "alpha": 1, "beta": 2, "rc": 3, None: 4}

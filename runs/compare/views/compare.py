@@ -41,6 +41,7 @@ from runs.models.campaigns import Origin
 from runs.shared import caching, pages, words
 from runs.shared.formats import estimate
 from runs.shared.pages import or_404
+from runs.shared.whole_numbers import whole_number
 from runs.templatetags.components import strip_indents
 
 
@@ -208,10 +209,11 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
     chosen = [request.GET.get("a", ""), request.GET.get("b", "")]
     if not any(chosen):
         chosen = request.GET.getlist("cell")
-    if len(chosen) != 2 or not all(text.isdecimal() for text in chosen):
+    keys = [key for text in chosen if (key := whole_number(text)) is not None]
+    if len(chosen) != 2 or len(keys) != 2:
         return render(request, "compare/choose_two.html", status=400)
     state, _faults = compare_state.read(request.GET)
-    a, b = (int(text) for text in chosen)
+    a, b = keys
     with or_404(Cell.DoesNotExist):
         cells = compared_cells(
             a,

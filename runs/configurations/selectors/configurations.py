@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import BigIntegerField, Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils.translation import get_language
 
 from runs.access.selectors import projects
@@ -31,6 +31,7 @@ from runs.models.postgres import major_version
 from runs.postgresql_settings.catalogue import known_major
 from runs.postgresql_settings.comparing import Shown, read_server
 from runs.shared.formats import named, translated
+from runs.shared.whole_numbers import whole_number
 
 
 def listed(*, to: Reader) -> QuerySet[Configuration]:
@@ -183,7 +184,7 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
         return _recorded(
             reference, kind, campaign.title, campaign.slug, campaign.runs.all()
         )
-    if not (key.isascii() and key.isdigit() and int(key) <= BigIntegerField.MAX_BIGINT):
+    if whole_number(key) is None:
         raise UnknownReference(reference)
     if kind == "cell":
         cell = _seen(

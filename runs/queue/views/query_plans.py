@@ -21,6 +21,7 @@ from runs.queue.services import artifacts
 from runs.shared import pages, reading
 from runs.shared.errors import ServiceError
 from runs.shared.pages import or_404
+from runs.shared.whole_numbers import whole_number
 
 # From here on a line is highlighted: a share of the total time, and a factor of rows.
 SLOW_SHARE, WRONG_ROWS = 0.2, 10
@@ -195,10 +196,8 @@ def _kept(request: HttpRequest, name: str) -> Side:
     visible = projects.visible(
         Artifact.objects.select_related("run__cell"), to=request.user
     )
-    artifact = visible.filter(
-        run_id=int(run) if run.isdecimal() else 0, name=file
-    ).first()
-    if artifact is None or len(run) > 18:
+    artifact = visible.filter(run_id=whole_number(run) or 0, name=file).first()
+    if artifact is None:
         raise Http404(_("This plan does not exist."))
     gone = or_404(FileNotFoundError, _("This file is no longer kept."))
     with gone, artifacts.open_artifact(artifact) as content:

@@ -15,6 +15,7 @@ from runs.cells.selectors import revisions, series_cells
 from runs.cells.selectors.revisions import UnknownRevision
 from runs.cells.selectors.series_cells import BadSeriesKey
 from runs.models import Campaign, Cell, Revision, Run, Token
+from runs.shared.whole_numbers import whole_number
 
 MOST_CELLS = 500
 
@@ -216,7 +217,7 @@ def _named(parameter: str, text: str, within: Campaign | None, reader: Reader) -
     if kind == "campaign" and name:
         return _campaign_side(parameter, text, name, reader)
     if kind == "run" and name.isascii() and name.isdigit():
-        return _run_side(parameter, text, int(name), reader)
+        return _run_side(parameter, text, whole_number(name) or 0, reader)
     if kind != "revision" or not name:
         message = _(
             "“%(text)s” is not campaign:<slug>, revision:<sha or branch>, history:<branch> or "
