@@ -26,6 +26,7 @@ from runs.shared.api import doors
 from runs.shared.api.doors import QueryDoor
 from runs.shared.api.rendering import JSONRenderer
 from runs.shared.api.shapes import computed, shape
+from runs.shared.whole_numbers import whole_number
 from runs.why.selectors import answers, words
 from runs.why.selectors.answers import WhyAnswer
 from runs.why.selectors.explanation import Explanation
@@ -228,12 +229,12 @@ class WhyDoor(QueryDoor):
     def _found(self, request: Request) -> Explanation:
         keys = []
         for name in ("a", "b"):
-            text = request.query_params.get(name, "")
-            if not (text.isdecimal() and text.isascii() and len(text) < 19):
+            key = whole_number(request.query_params.get(name, ""))
+            if key is None:
                 raise doors.refuse(
                     name, "invalid", _("Give the key of a cell, a number.")
                 )
-            keys.append(int(text))
+            keys.append(key)
         try:
             return explain(keys[0], keys[1], reader=reader(request))
         except Cell.DoesNotExist as missing:

@@ -27,6 +27,7 @@ from runs.models import Ablation, Campaign, Cell
 from runs.shared import chart_files, embedding, pages
 from runs.shared.chart_files import ChartFile
 from runs.shared.pages import or_404
+from runs.shared.whole_numbers import whole_number
 from runs.why.selectors import answers, words
 from runs.why.selectors.explanation import Explanation
 from runs.why.selectors.recordings import Call, Instructions, Stack
@@ -245,10 +246,10 @@ def _drawn(explanation: Explanation) -> ChartFile | None:
 
 
 def _key(request: HttpRequest, name: str) -> int:
-    text = request.GET.get(name, "")
-    if not (text.isdecimal() and text.isascii() and len(text) < 19):
+    key = whole_number(request.GET.get(name, ""))
+    if key is None:
         raise BadRequest(_("Name two cells, as in ?a=1&b=2."))
-    return int(text)
+    return key
 
 
 def _start(request: HttpRequest, explanation: Explanation) -> None:

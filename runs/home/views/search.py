@@ -13,6 +13,7 @@ from runs.access import addresses
 from runs.home.selectors import search
 from runs.home.selectors.search import Group
 from runs.shared.formats import named, translate_field, translated
+from runs.shared.whole_numbers import whole_number
 from runs.shared.words import LONGEST
 
 # The heading of each kind, and the name of its pages' address.
@@ -39,15 +40,12 @@ LONGEST_SKIP = 6  # digits
 def everywhere(request: HttpRequest) -> HttpResponse:
     """What the words of `?q=` find, all of a kind by `kind` and `skip`; without words the form."""
     words = " ".join(request.GET.get("q", "").split())[:LONGEST]
-    kind, skip_text = request.GET.get("kind", ""), request.GET.get("skip", "0")
-    is_number = (
-        skip_text.isascii() and skip_text.isdecimal() and len(skip_text) <= LONGEST_SKIP
-    )
+    kind = request.GET.get("kind", "")
     search_results = search.everywhere(
         words,
         to=request.user,
         kind=kind if kind in KINDS else "",
-        skip=int(skip_text) if is_number else 0,
+        skip=whole_number(request.GET.get("skip", "0"), most_digits=LONGEST_SKIP) or 0,
     )
     groups = [
         {
