@@ -1,7 +1,6 @@
 """Which figures an upload cannot have measured."""
 
 import math
-from functools import lru_cache
 
 from django.utils.translation import gettext as _
 
@@ -34,7 +33,6 @@ def fault_of(
     return None
 
 
-@lru_cache(4096)
 def limits(metric: str, unit: str) -> tuple[float, float]:
     """The least and the most that `fault_of` takes for a value of the metric."""
     seconds = units.seconds(unit)
