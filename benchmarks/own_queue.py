@@ -83,8 +83,7 @@ def queue(
     parameters = {"duration": duration}
     if rate:
         scenario, parameters = "pgbench", parameters | {"rate": rate}
-        defaults = {each.name: each.default for each in registry.get(scenario).factors}
-        levels = {**defaults, **levels, "script": ("select-only",), "scale": (1,)}
+        levels |= {"script": ("select-only",), "scale": (1,)}
     else:
         parameters |= {"scale": 1}
     return asked(
@@ -115,19 +114,13 @@ def queue_scripts(
 
     Each run takes `duration` seconds, in slices unless `slice_seconds` is None.
     """
-    factors = registry.get("pgbench").factors
-    levels = {each.name: each.default for each in factors} | {
-        "script": tuple(scripts),
-        "scale": (scale,),
-        "clients": (clients,),
-    }
-    parameters = {"duration": duration}
+    levels = {"script": tuple(scripts), "scale": (scale,), "clients": (clients,)}
     campaign = _create(
         title,
         "pgbench",
         server_id,
         levels,
-        parameters,
+        {"duration": duration},
         repeats,
         remeasures=0,
         slice_seconds=slice_seconds,
@@ -153,7 +146,7 @@ def _create(
         scenario=scenario,
         server=server,
         installations=[each for each in present if each.major == "18"][:1],
-        levels=levels,
+        levels={each.name: each.default for each in definition.factors} | levels,
         parameters={each.name: each.default for each in definition.parameters}
         | parameters,
         repeats=repeats,
@@ -252,7 +245,11 @@ def times(
 IN_TURN = "slice_seconds"
 ALONE: Sequence[tuple[str, dict[str, Any], str]] = (
     ("fixed-point-read", {"clients": (1,)}, ""),
-    ("pgbench", {"script": ("select-only",), "clients": (1, 2)}, IN_TURN),
+    (
+        "pgbench",
+        {"script": ("select-only",), "scale": (1,), "clients": (1, 2)},
+        IN_TURN,
+    ),
     ("fixed-point-update", {"clients": (1,)}, ""),
     ("fixed-point-update", {"clients": (1,), "arrangement": ("quorum",)}, ""),
 )
@@ -296,9 +293,6 @@ def _queue(
     if {each.state for each in both} == {Server.State.READY}:
         parameters, options, repeats = {"scale": 1, "duration": 3}, {}, 4
         if further == IN_TURN:
-            factors = registry.get(scenario).factors
-            levels = {each.name: each.default for each in factors} | levels
-            levels |= {"scale": (1,)}
             parameters, options, repeats = {"duration": 4}, {IN_TURN: 1}, 2
         elif further:
             options = {further: [each for each in both if each.pk == other]}

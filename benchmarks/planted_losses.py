@@ -1,13 +1,13 @@
 """What campaigns show of planted losses, in slices or in whole runs, on the machine as it is.
 
-    .venv/bin/python -m benchmarks.planted_losses [--load select] [--clients 1] [--losses 0,5,20]
-        [--seconds 36] [--campaigns 10] [--runs 6] [--neighbour]
+    .venv/bin/python -m benchmarks.planted_losses [--load select-only] [--clients 1]
+        [--losses 0,5,20] [--seconds 36] [--campaigns 10] [--runs 6] [--neighbour]
 
 Starts a complete instance with an OpenSSH server as its target. Each campaign has a side for each
 loss beside the one that they are compared with, of the same PostgreSQL 18: a transaction of pgbench
 puts the same load on 20 times, 21 times for a loss of 5 % (4.8 %), 25 times for one of 20 %.
-`select` reads an account by its key, `tpcb` is pgbench's own transaction. Every side is measured
-for `--seconds`: in slices of a second in turn (three runs a side), or in `--runs` whole runs. With
+The load is one of pgbench's own scripts. Every side is measured for `--seconds`: in slices of a
+second in turn (three runs a side), or in `--runs` whole runs. With
 `--neighbour` another process for each processor takes it for up to two seconds and leaves it for as
 long. Prints each answer of `compare/`, then how many campaigns have an answer, how wide their
 intervals are in the middle, and how many found the loss, or missed the truth.
@@ -36,23 +36,7 @@ SCALE, REPEATS_IN_SLICES = 2, 3
 CLUSTERS = 12
 SECONDS_BETWEEN_LOOKS = 2.0
 MOST_NEIGHBOUR_SECONDS = 2.0
-VALUES = r"""\set aid random(1, 100000 * :scale)
-\set bid random(1, 1 * :scale)
-\set tid random(1, 10 * :scale)
-\set delta random(-5000, 5000)
-"""
-SELECT = "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n"
-LOADS = {
-    "select": SELECT,
-    "tpcb": "BEGIN;\n"
-    "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;\n"
-    f"{SELECT}"
-    "UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;\n"
-    "UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;\n"
-    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)"
-    " VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\n"
-    "END;\n",
-}
+LOADS = ("select-only", "tpcb-like")
 
 
 @dataclass(frozen=True)
@@ -115,10 +99,11 @@ def _times(loss: int) -> int:
 def _store_script(load: str, loss: int) -> str:
     """A workload's first version, as a level names it."""
     from runs.execution.plan import WorkloadContent  # noqa: PLC0415 - Django is set up by the instance
+    from runs.scenarios.pgbench_load import BUILT_IN  # noqa: PLC0415
     from runs.tools.pgbench.scripts import GivenScript  # noqa: PLC0415
     from runs.workloads.services import workloads  # noqa: PLC0415
 
-    text = (VALUES + LOADS[load]) * _times(loss)
+    text = BUILT_IN[load] * _times(loss)
     version = workloads.create(
         name=f"{load} {loss}",
         description="",
@@ -210,7 +195,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0] if __doc__ else ""
     )
-    parser.add_argument("--load", choices=LOADS, default="select")
+    parser.add_argument("--load", choices=LOADS, default=LOADS[0])
     parser.add_argument("--clients", type=int, default=1)
     parser.add_argument("--losses", default="0,5,20", help="percent")
     parser.add_argument("--seconds", type=int, default=36, help="of each side")
