@@ -109,6 +109,25 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 
+# Before a run without -n pgbench vacuums its own tables, which an own script need not have.
+_IGNORED = re.compile(
+    r"^(?:pgbench: )?(?:detail: )?\(ignoring this error and continuing anyway\)",
+    re.IGNORECASE,
+)
+# A further line of the server's message, or of the one of libpq that tries a host's next address.
+_FURTHER = re.compile(
+    r"^\s|^(?:DETAIL|HINT|CONTEXT|QUERY|STATEMENT|LOCATION|LINE \d{1,9}): "
+)
+_NEXT_ADDRESS = re.compile(
+    r"^\s|^connection to server |^could not (?:connect to|translate)|^FATAL: {2}"
+)
+# What a script around pgbench runs while it waits for the server.
+_OTHER_PROGRAM = re.compile(
+    r"^(?:psql|pg_[a-z_]{2,20}|(?:create|drop)(?:db|user)|(?:vacuum|reindex|cluster)db"
+    r"|initdb|postgres)(?:\.exe)?(?::| )"
+    r"|^(?:[a-z][\w.]{0,80}\.)?[A-Z]\w{0,60}(?:Error|Exception): "
+)
+
 # Under --debug and --verbose-errors, a script's own text is in these lines: look no further.
 _SCRIPT_TEXT = re.compile(
     r"^(?:pgbench: )?client [0-9]+ (?:executing|sending|receiving|got an error in command"
@@ -153,10 +172,26 @@ class Messages:
 def read_messages(lines: Iterable[str]) -> Messages:
     """Sort the lines of standard error."""
     messages = Messages()
+    errors_before = 0  # the message that is being read
+    is_foreign = False
     for line in lines:
         points, text_left = take_progress(line)
         messages.progress += points
-        if text_left.strip():
+        if not text_left.strip():
+            continue
+        if _IGNORED.search(text_left):
+            messages.chatter_lines += 1 + len(messages.errors) - errors_before
+            del messages.errors[errors_before:]
+            continue
+        if not _FURTHER.search(text_left):
+            errors_before = len(messages.errors)
+        is_foreign = bool(
+            _OTHER_PROGRAM.search(text_left)
+            or (is_foreign and _NEXT_ADDRESS.search(text_left))
+        )
+        if is_foreign:
+            _keep_unknown(text_left, messages)
+        else:
             _sort(text_left, messages)
     return messages
 
@@ -175,7 +210,11 @@ def _sort(line: str, messages: Messages) -> None:
         messages.errors.append(line.strip())
     elif _CHATTER.search(line):
         messages.chatter_lines += 1
-    elif not line[
-        :1
-    ].isspace():  # which is of a message of several lines, and alone nobody's
+    else:
+        _keep_unknown(line, messages)
+
+
+def _keep_unknown(line: str, messages: Messages) -> None:
+    """One that begins with a blank is of a message of several lines, and alone nobody's."""
+    if not line[:1].isspace():
         messages.unknown_lines.append(line)

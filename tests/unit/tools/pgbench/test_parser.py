@@ -67,6 +67,99 @@ def test_the_short_time_is_seen_without_a_message(version):
     assert "ended_early" in codes(parse(run.stdout, "", exit_status=0))
 
 
+TABLES = ("branches", "tellers", "history")
+# What each version says where the tables that it vacuums before a run are not there.
+VACUUMED = {
+    "9.5 to 12": "".join(
+        f'ERROR:  relation "pgbench_{table}" does not exist\n'
+        "(ignoring this error and continuing anyway)\n"
+        for table in TABLES
+    ),
+    "13 and 14": "".join(
+        f'pgbench: error: ERROR:  relation "pgbench_{table}" does not exist\n'
+        "pgbench: (ignoring this error and continuing anyway)\n"
+        for table in TABLES
+    ),
+    "15 and later": "".join(
+        f'pgbench: error: ERROR:  relation "pgbench_{table}" does not exist\n'
+        "pgbench: detail: (ignoring this error and continuing anyway)\n"
+        for table in TABLES
+    ),
+    "a standby": 3
+    * (
+        "pgbench: error: ERROR:  cannot execute VACUUM during recovery\n"
+        "pgbench: detail: (ignoring this error and continuing anyway)\n"
+    ),
+    "messages of several lines": 3
+    * (
+        "pgbench: error: ERROR:  canceling statement due to lock timeout\n"
+        'CONTEXT:  while scanning relation "public.pgbench_tellers"\n'
+        "pgbench: detail: (ignoring this error and continuing anyway)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("version", VACUUMED)
+def test_an_error_that_pgbench_ignores_is_none(version):
+    said = f"starting vacuum...{VACUUMED[version]}end.\n"
+    apart = parse(GOOD.stdout, said, exit_status=0)
+    mixed = parse(said + GOOD.stdout, "", exit_status=0)
+
+    for result in (apart, mixed):
+        assert (result.status, codes(result)) == ("complete", [])
+        assert result.latency_average_ms is not None
+        assert result.unknown_lines == ()
+
+
+def test_an_error_before_those_that_it_ignores_counts():
+    error = 'pgbench: error: ERROR:  relation "orders" does not exist\n'
+    said = f"{error}starting vacuum...{VACUUMED['15 and later']}end.\n"
+
+    result = parse(GOOD.stdout, said, exit_status=0)
+
+    assert codes(result) == ["not_initialised"]
+    assert "orders" in message(result, "not_initialised")
+
+
+REFUSED = (
+    'connection to server at "localhost" (::1), port 5432 failed: Connection refused\n'
+    "\tIs the server running on that host and accepting TCP/IP connections?\n"
+    'connection to server at "localhost" (127.0.0.1), port 5432 failed: Connection refused\n'
+    "\tIs the server running on that host and accepting TCP/IP connections?\n"
+)
+WAITING = {
+    "psql": f"psql: error: {REFUSED}",
+    "psql 12": (
+        "psql: could not connect to server: Connection refused\n"
+        '\tIs the server running on host "localhost" (127.0.0.1) and accepting\n'
+        "\tTCP/IP connections on port 5432?\n"
+    ),
+    "createdb": f"createdb: error: {REFUSED}",
+    "pg_isready": "pg_isready: error: could not translate host name\n",
+    "Python": f"psycopg2.OperationalError: {REFUSED}",
+}
+
+
+@pytest.mark.parametrize("program", WAITING)
+def test_a_loop_that_waits_for_the_server_is_not_of_pgbench(program):
+    said = WAITING[program]
+    result = parse(said * 3 + GOOD.stdout, GOOD.stderr, exit_status=0)
+
+    assert (result.status, codes(result)) == ("complete", [])
+    assert result.unknown_lines[0] == said.partition("\n")[0]
+
+
+def test_a_connection_of_pgbench_that_failed_counts_behind_such_a_loop():
+    own = f"pgbench: error: {REFUSED}pgbench: error: could not create connection for client 3\n"
+
+    result = parse(WAITING["psql"] + own + GOOD.stdout, "", exit_status=0)
+
+    assert codes(result) == ["connection_failed"]
+    assert "pgbench: error: connection to server" in message(
+        result, "connection_failed"
+    )
+
+
 def test_a_wall_time_shorter_than_the_duration_makes_the_run_partial():
     assert parse(GOOD.stdout, GOOD.stderr, exit_status=0).status == "complete"
 
