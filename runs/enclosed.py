@@ -27,7 +27,6 @@ _STARTS_LOOKED_AT = 20  # so that a hostile text does not take a long time
 _MOST_DOCUMENTS = 20_000  # in 2 MB, a line of a container's log each
 _TOKEN = re.compile(r"[0-9]+|[A-Za-z]+|[ ]+|.")
 _ENDS = re.compile(r"(?:\"\},?|[\"'],?|[|│┃║]|\$|<br ?/?>)\Z")
-_OPENS = re.compile(r"[\[{]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ESCAPED = re.compile(r"\\(.)")
 _LITERAL = re.compile(  # one that is not closed goes to the end
@@ -82,7 +81,7 @@ def _documents(text: str) -> Iterator[str]:
     documents: list[Any] = []
     position = failures = 0
     while failures < _STARTS_LOOKED_AT:
-        begin = _OPENS.search(text, position)
+        begin = foreign_json.BEGINS.search(text, position)
         if begin is None:
             break
         try:
@@ -91,7 +90,7 @@ def _documents(text: str) -> Iterator[str]:
             if len(documents) > _MOST_DOCUMENTS:
                 return
         except ValueError:
-            failures, position = failures + 1, begin.end()
+            failures, position = failures + 1, begin.start() + 1
     yield from _within(documents)
     messages = _LOGFMT.findall(text)
     documents = (

@@ -10,6 +10,12 @@ from runs.patterns import re
 MOST_DEPTH = 200
 # As most documents have at most.
 FEW_LEVELS = 20
+# What a document begins with; "[ 15%]", "[1/20]" and "[12:30]" of a log are none.
+BEGINS = re.compile(
+    r"""(?:\[\s{0,200}+){1,8}+(?:["\]]|\{\s{0,200}+["}]"""
+    r"""|(?:-?(?:0|[1-9]\d{0,400}+)(?:\.\d{1,400}+)?(?:[eE][+-]?\d{1,9}+)?|true|false|null)"""
+    r"""\s{0,200}+[,\]])|\{\s{0,200}+["}]"""
+)
 _BRACKETS = "[]{}"
 _BRACKETS_ALONE = str.maketrans(dict.fromkeys(set(string.printable) - set(_BRACKETS)))
 # A whole string; one that is not closed goes to the end.

@@ -93,7 +93,6 @@ def slug(text: str) -> str:
 
 _FAILED_ATTEMPTS = 20  # so that a hostile text does not take a long time
 _MOST_DOCUMENTS = 20_000
-_BEGINS = re.compile(r"""[\[{]\s{0,200}(?:["\[{\]}\d-]|true|false|null)""")
 # One that is printed over several lines may begin behind other text: "[100%]{".
 _BEGINS_BEHIND = re.compile(r"""[\[{](?=\n\s{0,200}")""")
 _DECODER = json.JSONDecoder(
@@ -136,7 +135,7 @@ def documents_in(text: str) -> Documents:
 
 def _begin(text: str, position: int, end: int) -> int | None:
     """Where in the line from `position` to `end` a document may begin."""
-    if text[position] in "[{" and _BEGINS.match(text, position):
+    if text[position] in "[{" and foreign_json.BEGINS.match(text, position):
         return position
     last = end - 2
     if last > position and _BEGINS_BEHIND.match(text, last):

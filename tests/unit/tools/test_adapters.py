@@ -361,8 +361,47 @@ def test_a_document_that_is_not_whole_stays_text():
 
 
 def test_after_many_failures_no_more_are_looked_for():
-    assert documents_in("[1x\n" * 50 + "{}\n").found == ()
-    assert documents_in("[Current] 1\n" * 50 + "{}\n").found == ({},)
+    assert documents_in("[1,x\n" * 50 + "{}\n").found == ()
+    assert documents_in('{"a\n' * 50 + "{}\n").found == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[Current] 1",
+        "[  1%] Building CXX object CMakeFiles/bench.dir/bench.cc.o",
+        "[1/153] Compiling bench v0.1.0",
+        "[ 1s ] thds: 8 tps: 14203.50 qps: 284070.00",
+        "[2025-03-04 05:06:07] INFO: loading",
+        "[05:06:07.123] loading",
+        "[007] loading",
+        "[-] loading",
+        "[truenas] loading",
+        "[[ -n $x ]] && echo",
+        "{{ template }}",
+    ],
+)
+def test_lines_of_a_log_in_brackets_are_no_documents(line):
+    log = f"{line}\n" * 50
+    documents = documents_in(f'{log}{{"a": [1]}}\n')
+
+    assert documents.found == ({"a": [1]},)
+    assert documents.other_text == f"{log}\n"
+
+
+@pytest.mark.parametrize("text", ["[]", "[ 1 ]", "[[1, 2], []]", "[-1.5e3,2]", "[{}]"])
+def test_documents_begin_with_any_value(text):
+    assert documents_in(f"{text}\n").found == (json.loads(text),)
+
+
+def test_the_json_of_a_tool_is_found_behind_the_log_of_its_build():
+    log = "".join(f"[{share:3d}%] Building CXX object a.o\n" for share in range(100))
+    text = sample("google_benchmark", "plain.json").decode()
+    adapter = registry.find("google_benchmark")
+
+    assert adapter.read({"stdout": log + text}).measurements == (
+        adapter.read({"stdout": text}).measurements
+    )
 
 
 @pytest.mark.parametrize(
