@@ -24,11 +24,30 @@ _NOT_SLUG = re.compile(r"[^A-Za-z0-9_]+")
 
 @dataclass(frozen=True)
 class HostReading:
-    """Samples of a machine. `seconds` is each sample's end, counted from the monitor's start."""
+    """Samples of a machine. `seconds` is each sample's end, counted from the monitor's start.
+
+    They are of one second each where the monitor printed no times (`is_interval_assumed`).
+    """
 
     tool_name: str
     seconds: tuple[float, ...]
     columns: Mapping[str, tuple[float | None, ...]]
+    is_interval_assumed: bool = False
+    # Sizes of memory are left out: they may be in MiB, and the monitor prints no unit.
+    is_memory_in_doubt: bool = False
+
+
+ASSUMED_INTERVAL_S = 1.0
+
+
+def read_untimed(
+    tool: str, seconds: Sequence[float], samples: Sequence[Mapping[str, float]]
+) -> HostReading:
+    """As `read_samples`, of one second each where `seconds` is empty."""
+    if seconds or not samples:
+        return read_samples(tool, seconds, samples)
+    assumed = [ASSUMED_INTERVAL_S * (index + 1) for index in range(len(samples))]
+    return replace(read_samples(tool, assumed, samples), is_interval_assumed=True)
 
 
 def read_samples(

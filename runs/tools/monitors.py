@@ -40,7 +40,8 @@ def exclude(files: Files) -> Files:
 def read(files: Files) -> tuple[tuple[SeriesData, ...], tuple[Reason, ...]]:
     """The series of all monitors, each name once, and a note for each file that was not read.
 
-    Samples are of one second where the file names no times; the first begins with the run.
+    The first sample begins with the run. A note says where a file names no times, so that its
+    samples are taken as of one second, and where sizes are left out whose unit nobody knows.
     """
     series: dict[str, SeriesData] = {}
     notes = []
@@ -54,11 +55,23 @@ def read(files: Files) -> tuple[tuple[SeriesData, ...], tuple[Reason, ...]]:
             except UnreadableOutput as refused:
                 notes.append(_not_read(name, _("%(file)s: %(said)s"), said=refused))
                 continue
-            if not host_reading.columns:
-                notes.append(_not_read(name, _("%(file)s has no whole sample.")))
+            notes += _notes(name, host_reading)
             for series_data in _series(host_reading):
                 series.setdefault(series_data.name, series_data)
     return tuple(series.values()), tuple(notes)
+
+
+def _notes(name: str, host_reading: HostReading) -> Iterator[Reason]:
+    if not host_reading.columns:
+        yield _not_read(name, _("%(file)s has no whole sample."))
+    elif host_reading.is_interval_assumed:
+        text = _("%(file)s names no times: its samples are taken as one second apart.")
+        yield Reason("monitor_interval_assumed", text, file=name)
+    if host_reading.is_memory_in_doubt:
+        text = _(
+            "%(file)s: memory is left out, since it may be in MiB (-S M): no unit is printed."
+        )
+        yield _not_read(name, text)
 
 
 def _not_read(name: str, text: Marked, **values: object) -> Reason:
@@ -66,7 +79,7 @@ def _not_read(name: str, text: Marked, **values: object) -> Reason:
 
 
 def _series(host_reading: HostReading) -> Iterator[SeriesData]:
-    interval = interval_of(host_reading.seconds) or 1.0
+    interval = interval_of((0.0, *host_reading.seconds)) or 1.0
     for name, values in host_reading.columns.items():
         if metric := metric_of(name):
             points = list(zip(host_reading.seconds, values))

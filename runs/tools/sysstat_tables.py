@@ -1,7 +1,7 @@
 """The tables that mpstat, pidstat and sar print: a time at the beginning of each line.
 
-Times are as most locales write them: 24 hours, AM and PM, Japanese, and seconds since 1970 as older
-pidstat -h has them. Source: sysstat's mpstat(1), pidstat(1), sar(1).
+Times are as most locales write them: 24 hours, AM and PM, Japanese, Chinese and Korean, and seconds
+since 1970 as older pidstat -h has them. Source: sysstat's mpstat(1), pidstat(1), sar(1).
 """
 
 from __future__ import annotations
@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from runs.patterns import re
-from runs.tools import output
+from runs.tools import clocks, output
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import HostReading, read_samples
 from runs.tools.metrics import interval_of
 from runs.wording import gettext_noop as _
 
 _TIME = re.compile(
-    r"\A[ \t]{0,40}+(?:\d{4}-\d\d-\d\d[T ])?(?:(?P<hour>\d\d)[:時](?P<minute>\d\d)[:分]"
-    r"(?P<second>\d\d)秒?(?:[+-]\d\d:?\d\d|Z)?(?: (?P<half>[AP]M))?|(?P<epoch>\d{9,11}))"
+    rf"\A[ \t]{{0,40}}+(?:\d{{4}}-\d\d-\d\d[T ])?(?:{clocks.CLOCK}|(?P<epoch>\d{{9,11}}))"
     r"[ \t]++(?P<rest>\S.*)"
 )
 _HEADING = re.compile(r"\A#[ \t]{0,40}+Time[ \t]++(?P<rest>\S.*)")
 _NAMES = re.compile(r"[A-Za-z%][A-Za-z0-9%/_+.-]*")
 _OF_COLUMNS = re.compile(r"\A%|/s\Z|\Akbmem|\Arunq-sz\Z")
-_DAY = 86400
 Cells = Mapping[str, str]
 Values = Iterable[tuple[str, float]]
 
@@ -81,9 +79,9 @@ def _rows(text: str) -> Iterator[tuple[float, Cells]]:
         )  # a command has blanks
         if len(words) == len(heading):
             clock = _seconds(time_match)
-            days += clock + _DAY / 2 < before
+            days += clock + clocks.DAY_S / 2 < before
             before = clock
-            yield clock + days * _DAY, dict(zip(heading, words))
+            yield clock + days * clocks.DAY_S, dict(zip(heading, words))
 
 
 def _is_heading(words: list[str]) -> bool:
@@ -95,9 +93,4 @@ def _is_heading(words: list[str]) -> bool:
 def _seconds(time_match: re.Match[str]) -> float:
     if time_match["epoch"]:
         return float(time_match["epoch"])
-    hour = int(time_match["hour"])
-    if time_match["half"]:
-        hour = hour % 12 + (12 if time_match["half"] == "PM" else 0)
-    return float(
-        hour * 3600 + int(time_match["minute"]) * 60 + int(time_match["second"])
-    )
+    return clocks.seconds_of(time_match)

@@ -4,13 +4,15 @@ Source: sysstat's iostat(1), where sizes may be in sectors or blocks of 512 byte
 MB, and iostat(8) of macOS and the BSDs; samples of 12.6 in tests/samples/tools.jsonl.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from runs import foreign_json
+from runs.tools import clocks
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import HostReading, device_column, processor, read_samples
+from runs.tools.host_reading import HostReading, device_column, processor, read_untimed
 from runs.tools.output import number, part, rows
 from runs.wording import gettext_noop as _
 
@@ -44,8 +46,15 @@ _SIZES = {"k": 1.0, "M": 1024.0, "G": 1024.0**2}
 Row = dict[str, float]
 
 
+class Report(NamedTuple):
+    """What was printed at once, and the time of day that stood above it (`-t`)."""
+
+    clock: float | None
+    row: Row
+
+
 def read(text: str) -> HostReading:
-    """Read the reports of each second. The first is of the machine's whole time, and left out.
+    """Read the reports. The first is of the machine's whole time, and left out.
 
     Raises UnreadableOutput `not_iostat_output`.
     """
@@ -59,12 +68,11 @@ def read(text: str) -> HostReading:
             _("No line names the columns of iostat."),
             _("Send what iostat -x 1 printed, with LC_ALL=C."),
         )
-    return read_samples(
-        NAME, [float(second) for second in range(1, len(reports))], reports[1:]
-    )
+    seconds = clocks.elapsed([report.clock for report in reports])
+    return read_untimed(NAME, seconds, [report.row for report in reports[1:]])
 
 
-def _read_json(text: str) -> Iterator[Row]:
+def _read_json(text: str) -> Iterator[Report]:
     try:
         document: Any = foreign_json.loads(text)
     except ValueError:
@@ -74,33 +82,39 @@ def _read_json(text: str) -> Iterator[Row]:
             row = dict(processor(part(report, "avg-cpu")))
             for disk in rows(report, "disk"):
                 row |= _disk(str(disk.get("disk_device", "")), disk)
-            yield row
+            yield Report(clocks.last_clock(str(report.get("timestamp"))[:100]), row)
 
 
-def _read_text(text: str) -> Iterator[Row]:
+def _read_text(text: str) -> Iterator[Report]:
     """Each report begins with the line of the processors, or, with -d, of the devices."""
     row: Row = {}
     header: list[str] = []
     begins, is_last = "", False
+    clock: float | None = None
+    next_clock: float | None = None
     for line in text.splitlines():
         cells = line.split()
+        time_of_day = clocks.line_clock(line)
         is_last = (bool(cells) and cells[-1] in _DEVICE[:1]) or is_last  # with --human
         if is_last and cells and cells[0] != "avg-cpu:" and header[:1] != ["avg-cpu:"]:
             cells = [cells[-1], *cells[:-1]]
-        if not cells or _is_time(line):
+        if not cells or time_of_day is not None:
             header = []
+            next_clock = next_clock if time_of_day is None else time_of_day
         elif cells[0] in ("avg-cpu:", *_DEVICE):
             begins = begins or cells[0]
-            if cells[0] == begins and row:
-                yield row
+            if cells[0] == begins:
+                if row:
+                    yield Report(clock, row)
                 row = {}
+                clock, next_clock = next_clock, None
             header = [cell.strip("%") for cell in cells]
         elif header and header[0] == "avg-cpu:" and len(cells) == len(header) - 1:
             row |= dict(processor(dict(zip(header[1:], map(_plain, cells)))))
         elif header and len(cells) == len(header):
             row |= _disk(cells[0], dict(zip(header[1:], map(_plain, cells[1:]))))
     if row:
-        yield row
+        yield Report(clock, row)
 
 
 def _plain(cell: str) -> str:
@@ -112,7 +126,7 @@ def _plain(cell: str) -> str:
 _BSD = {"us": "cpu_user", "ni": "cpu_user", "sy": "cpu_system", "in": "cpu_system"}
 
 
-def _read_bsd(text: str) -> Iterator[Row]:
+def _read_bsd(text: str) -> Iterator[Report]:
     """A line a sample, below a line of devices and one of columns: KB/t tps MB/s for each disk."""
     devices: list[str] = []
     header: list[str] = []
@@ -122,7 +136,8 @@ def _read_bsd(text: str) -> Iterator[Row]:
         if "MB/s" in cells or {"us", "sy", "id"} <= set(cells):
             devices, header = _disks(before), cells
         elif header and len(cells) == len(header) and number(cells[0]) is not None:
-            yield _bsd_row(dict(enumerate(cells)), header, devices)
+            row = _bsd_row(dict(enumerate(cells)), header, devices)
+            yield Report(clocks.last_clock(line), row)
 
 
 def _disks(line: str) -> list[str]:
@@ -144,14 +159,6 @@ def _bsd_row(
         if column and (value := number(cells[index])) is not None:
             row[column] = row.get(column, 0.0) + value
     return row
-
-
-def _is_time(line: str) -> bool:
-    try:
-        datetime.fromisoformat(line.strip())
-    except ValueError:
-        return False
-    return True
 
 
 def _disk(device: str, statistics: Mapping[str, Any]) -> Row:

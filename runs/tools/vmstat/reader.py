@@ -3,14 +3,25 @@
 Source: procps' vmstat(8); samples of procps-ng 4.0 in tests/samples/tools.jsonl.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from runs.patterns import re
+from runs.tools import clocks
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import KIB_PER_MIB, HostReading, read_samples
+from runs.tools.host_reading import (
+    KIB_PER_MIB,
+    HostReading,
+    read_samples,
+    read_untimed,
+)
 from runs.wording import gettext_noop as _
 
 NAME = "vmstat"
+_LONGEST_LINE = 1000
 _MACH = re.compile(
     r"Mach Virtual Memory Statistics: \(page size of (?P<bytes>\d{1,9}) bytes"
 )
@@ -27,15 +38,28 @@ _COLUMNS = {
     "disk_read": ("bi",),
     "disk_write": ("bo",),
 }
+# All memory, but for what programs have: below this no server's, if it is in KiB.
+_MEMORY = ("swpd", "free", "buff", "cache", "inact", "active")
+_LEAST_KIB = 128 * 1024
 
 
-def read(text: str, *, interval_s: float = 1.0) -> HostReading:
+class Sample(NamedTuple):
+    """A line by its columns, and the time of day before or behind them (`-t`)."""
+
+    clock: float | None
+    cells: dict[str, float]
+
+
+def read(text: str, *, interval_s: float | None = None) -> HostReading:
     """Read the samples. The first line counts since the machine's start, and is left out.
+
+    `interval_s` is of who started vmstat itself, in KiB; others' files say by their times how far
+    samples are apart, and may be of `-S M`, which prints no unit.
 
     Raises UnreadableOutput `not_vmstat_output`.
     """
     if page := _MACH.search(text):
-        return _read_macos(text, int(page["bytes"]), interval_s)
+        return _timed(_read_macos(text, int(page["bytes"])), [], interval_s)
     # A last line without its newline may have been cut in the middle of a number.
     lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
     samples = list(_samples(lines))
@@ -45,13 +69,41 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
             _("No line names the columns of vmstat."),
             _("Look at what vmstat printed."),
         )
-    rows = [_values(cells) for cells in samples[1:]]
+    rows = [_values(sample.cells) for sample in samples[1:]]
+    seconds = clocks.elapsed([sample.clock for sample in samples])
+    reading = _timed(rows, seconds, interval_s)
+    if interval_s is not None or not _is_memory_in_doubt(samples):
+        return reading
+    columns = {
+        name: values
+        for name, values in reading.columns.items()
+        if not name.startswith("memory_")
+    }
+    return replace(reading, columns=columns, is_memory_in_doubt=True)
+
+
+def _timed(
+    rows: Sequence[dict[str, float]],
+    seconds: Sequence[float],
+    interval_s: float | None,
+) -> HostReading:
+    if interval_s is None:
+        return read_untimed(NAME, seconds, rows)
     return read_samples(
         NAME, [interval_s * (index + 1) for index in range(len(rows))], rows
     )
 
 
-def _read_macos(text: str, page: int, interval_s: float) -> HostReading:
+def _is_memory_in_doubt(samples: Sequence[Sample]) -> bool:
+    """Whether Linux has so little memory in every line that it may be in MiB."""
+    return bool(samples) and all(
+        "swpd" in sample.cells
+        and sum(sample.cells.get(name, 0) for name in _MEMORY) < _LEAST_KIB
+        for sample in samples
+    )
+
+
+def _read_macos(text: str, page: int) -> list[dict[str, float]]:
     """`vm_stat 1`: its headings come again every 20 lines, with what was counted since the start.
 
     Pages that are free, and those of files; the first line is of the moment, too.
@@ -71,9 +123,7 @@ def _read_macos(text: str, page: int, interval_s: float) -> HostReading:
                 "memory_cached": round(files * mib, 3),
             }
             samples.append(row)
-    return read_samples(
-        NAME, [interval_s * (index + 1) for index in range(len(samples))], samples
-    )
+    return samples
 
 
 def _pages(text: str) -> float:
@@ -87,7 +137,7 @@ def _is_header(line: str) -> bool:
     return {"r", "us", "sy", "id"} <= set(line.split())
 
 
-def _samples(lines: Sequence[str]) -> Iterator[dict[str, float]]:
+def _samples(lines: Sequence[str]) -> Iterator[Sample]:
     """The numbers of each line by the last heading; times may stand before and behind them."""
     header: list[str] = []
     begin = 0
@@ -100,7 +150,7 @@ def _samples(lines: Sequence[str]) -> Iterator[dict[str, float]]:
         row = dict(zip(header, line.split()[begin:]))
         numbers = {name: float(cell) for name, cell in row.items() if cell.isdigit()}
         if header and {"r", "us", "sy", "id"} <= numbers.keys():
-            yield numbers
+            yield Sample(clocks.last_clock(line[:_LONGEST_LINE]), numbers)
 
 
 def _values(cells: dict[str, float]) -> dict[str, float]:

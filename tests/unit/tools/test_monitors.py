@@ -51,7 +51,8 @@ def test_vmstat_and_sar_come_too_and_no_log_is_taken_for_one_of_pgbench():
     assert "cpu_idle" in of_sar
     assert reading.status == "finished"
     assert [each.message for each in reading.notes] == [
-        "meminfo.txt is kept, and not read."
+        "db1-vmstat.log names no times: its samples are taken as one second apart.",
+        "meminfo.txt is kept, and not read.",
     ]
 
 
@@ -81,7 +82,7 @@ def test_a_file_is_known_by_a_word_of_its_name(name, tool):
 
 def values(name, content):
     found, notes = monitors.read({name: content})
-    assert not notes
+    assert {note.code for note in notes} <= {"monitor_interval_assumed"}
     return {each.name: each.values for each in found}
 
 
@@ -154,13 +155,22 @@ FORMS = [
         ),
         {"cpu_user": (11.0, 13.0), "cpu_system": (6.0, 6.0)},
     ),
-    (
-        "mpstat",  # a Japanese locale
+    *(
         (
-            f"{LINUX}17時27分54秒  CPU    %usr   %nice    %sys   %idle\n"
-            "17時27分55秒  all   10.00    1.00    5.00   84.00\n"
-        ),
-        {"cpu_user": (11.0,), "cpu_idle": (84.0,)},
+            "mpstat",  # locales of Japan, China, Taiwan, Korea, Australia
+            (
+                f"{LINUX}{clock % 54}  CPU    %usr   %nice    %sys   %idle\n"
+                f"{clock % 55}  all   10.00    1.00    5.00   84.00\n"
+            ),
+            {"cpu_user": (11.0,), "cpu_idle": (84.0,)},
+        )
+        for clock in (
+            "17時27分%d秒",
+            "17时27分%d秒",
+            "17時27分%d秒",
+            "17시 27분 %d초",
+            "05:27:%d pm",
+        )
     ),
     (
         "pidstat",  # 10 with -h
@@ -265,3 +275,126 @@ def test_older_and_other_systems_are_read(name, text, expected):
     found = values(name, text)
 
     assert {each: found.get(each) for each in expected} == expected
+
+
+def intervals(name, content):
+    """(start, interval, values) of the processors' idle time, and the codes of the notes."""
+    found, notes = monitors.read({name: content})
+    (idle,) = (each for each in found if each.name == "cpu_idle")
+    return (idle.start, idle.interval, idle.values), [note.code for note in notes]
+
+
+def iostat(*clocks):
+    reports = (
+        f"{clock}\n{CPU}{10 + place}.00 0.00 5.00 0.00 0.00 {85 - place}.00\n\n"
+        "Device rkB/s %util\nsda 800.00 15.00\n\n"
+        for place, clock in enumerate(clocks)
+    )
+    return LINUX + "".join(reports)
+
+
+@pytest.mark.parametrize(
+    "clocks",
+    [
+        ("03/04/25 05:06:07", "03/04/25 05:06:12", "03/04/25 05:06:17"),
+        ("03/04/2025 11:59:53 PM", "03/04/2025 11:59:58 PM", "03/05/2025 12:00:03 AM"),
+        tuple(f"2025-03-04T05:06:{second}+0000" for second in (10, 15, 20)),
+        tuple(f"04.03.2025 05:06:{second}" for second in (10, 15, 20)),
+        tuple(f"2025年03月04日 05时06分{second}秒" for second in (10, 15, 20)),
+        tuple(f"2025년 03월 04일 05시 06분 {second}초" for second in (10, 15, 20)),
+        tuple(f"Time: 05:06:{second} AM" for second in (10, 15, 20)),
+    ],
+)
+def test_reports_of_iostat_are_as_far_apart_as_their_times(clocks):
+    expected = (5.0, 5.0, (84.0, 83.0))
+
+    assert intervals("iostat", iostat(*clocks)) == (expected, [])
+
+
+def test_a_single_report_of_iostat_has_its_interval():
+    text = iostat("03/04/25 05:06:07", "03/04/25 05:06:17")
+
+    assert intervals("iostat", text) == ((10.0, 10.0, (84.0,)), [])
+
+
+def test_reports_of_iostat_as_json_are_as_far_apart_as_their_times():
+    text = sample("iostat", "json.txt").decode()
+    wider = text.replace("20:43:23", "20:43:32").replace("20:43:24", "20:43:42")
+
+    (start, interval, values), codes = intervals("iostat", wider)
+    assert (start, interval, len(values), codes) == (10.0, 10.0, 2, [])
+
+
+@pytest.mark.parametrize(
+    "clocks",
+    [("", "", ""), ("05:06:07", "", "05:06:17"), ("05:06:17", "05:06:12", "05:06:07")],
+)
+def test_where_not_all_reports_have_times_a_second_is_assumed_and_said(clocks):
+    expected = (1.0, 1.0, (84.0, 83.0))
+
+    assert intervals("iostat", iostat(*clocks)) == (
+        expected,
+        ["monitor_interval_assumed"],
+    )
+
+
+VMSTAT = (
+    " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st"
+)
+ROW = " 2  0      0 204800   8580 102400    0    0  3348 10827 1389 6948  1  1 %d  0  0"
+
+
+def vmstat(before="", behind="", free="204800"):
+    """Three lines, their times five seconds apart."""
+    lines = [f"{before % 10 if before else ''}{VMSTAT}{'     UTC' if behind else ''}"]
+    for place, second in enumerate((10, 15, 20)):
+        row = (ROW % (98 - place)).replace("204800", free)
+        lines.append(
+            (before % second if before else "")
+            + row
+            + (behind % second if behind else "")
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"behind": " 2025-03-04 05:06:%d"},
+        {"before": "05:06:%d "},
+        {"before": "Mar 04 05:06:%d "},
+        {"before": "2025-03-04T05:06:%d.123456Z "},
+    ],
+)
+def test_lines_of_vmstat_are_as_far_apart_as_their_times(times):
+    assert intervals("vmstat", vmstat(**times)) == ((5.0, 5.0, (97.0, 96.0)), [])
+
+
+def test_lines_of_vmstat_without_times_are_taken_as_a_second_apart():
+    expected = (1.0, 1.0, (97.0, 96.0))
+
+    assert intervals("vmstat", vmstat()) == (expected, ["monitor_interval_assumed"])
+
+
+def test_memory_that_may_be_in_mib_is_left_out():
+    """Of a machine with 64 GiB, by vmstat -S M: 60,000 MiB or 60 MiB are free."""
+    text = vmstat(behind=" 2025-03-04 05:06:%d", free="60000")
+    text = text.replace(" 8580 102400", "  120   4100")
+    found, notes = monitors.read({"vmstat": text})
+
+    assert {each.name for each in found} >= {"cpu_idle", "disk_read"}
+    assert not [each for each in found if each.name.startswith("memory_")]
+    assert [note.code for note in notes] == ["monitor_not_read"]
+    assert "-S M" in notes[0].message
+
+
+def test_memory_of_a_small_machine_is_kept():
+    """256 MiB, in KiB: most of it is cached."""
+    text = vmstat(free="9000").replace(" 8580 102400", "  800 150000")
+    found, _notes = monitors.read({"vmstat": text})
+
+    memory = {each.name: each.values for each in found if "memory" in each.name}
+    assert memory == {
+        "memory_free": (8.789, 8.789),
+        "memory_cached": (146.484, 146.484),
+    }
