@@ -34,7 +34,9 @@ _LITERAL = re.compile(  # one that is not closed goes to the end
 )
 _ASSIGNED = re.compile(r"\A[^\n\"']{0,80}[\"']")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,300}>|<![^<>]{0,300}>")
-_PRE = re.compile(r"<pre\b[^<>]{0,300}>(.*?)</pre>", re.DOTALL | re.IGNORECASE)
+# The tag alone: C++ has templates such as <Prefetch>.
+PREFORMATTED = re.compile(r"<pre(?:\s[^<>]{0,300})?>", re.IGNORECASE)
+_PREFORMATTED_ENDS = re.compile(r"</pre>", re.IGNORECASE)
 _BREAK = re.compile(r"<br ?/?>\n?", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:quot|lt|gt|amp|nbsp|apos|#\d{1,4}|#x[0-9a-fA-F]{1,4});")
 # What `gcloud logging read` prints.
@@ -196,10 +198,11 @@ def strip_cdata(text: str) -> str:
 
 def strip_marks(text: str) -> str:
     """The text of HTML, of its preformatted parts if it has such."""
-    end = max(
-        text.rfind("</pre>"), text.rfind("</PRE>")
-    )  # what is not closed is not looked for
-    if preformatted := _PRE.findall(text, 0, end + 6):
+    parts = (
+        _PREFORMATTED_ENDS.split(part, maxsplit=1)
+        for part in PREFORMATTED.split(text)[1:]
+    )
+    if preformatted := [part[0] for part in parts if len(part) > 1]:
         text = "\n".join(preformatted)
     bare = _TAG.sub("", _BREAK.sub("\n", text))
     return html.unescape(bare) if _ENTITY.search(bare) else bare

@@ -24,6 +24,8 @@ _ESCAPE = re.compile(
     r"(?:\x1b|\^\[)"
     r"(?:\[[0-9;?]{0,40}[ -/]{0,4}[@-~]|[\]_][^\x07\x1b\n]{0,1000}(?:\x07|\x1b\\)|[@-Z\\^=>])"
 )
+    # As `cat -v` writes it. A regular expression may begin with the same two characters.
+    r"|\^\[\[(?:[0-9;?]{1,40}[A-Za-z]|[mKJH])"
 _SCRIPT = re.compile(r"Script (?:started|done)(?: on|,| \[).{0,200}")
 _DAY_TIME = (
     r"\d{4}-\d\d-\d\d[T ,]{1,2}\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
@@ -47,7 +49,8 @@ def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
     """The tool's own text, and a note where its lines had times."""
     text = _ESCAPE.sub("", text_of(_decoded(content))).removeprefix("\ufeff")
     text = enclosed.strip_quotes(_unescaped(text.replace("\u00a0", " ")))
-    text = enclosed.strip_marks(text) if "<pre" in text[:_PAGE_BEGINS].lower() else text
+    if enclosed.PREFORMATTED.search(text, 0, _PAGE_BEGINS):
+        text = enclosed.strip_marks(text)
     text = enclosed.strip_cdata(text) if "<![CDATA[" in text[:_PAGE_BEGINS] else text
     if text.count("\r") > 1 and text.count("\n") <= 1:  # lines as of old Macs
         text = text.replace("\r", "\n")

@@ -241,6 +241,63 @@ def test_a_note_says_what_was_left_out():
     )
 
 
+PATTERNS_IN_COMMANDS = [
+    "grep -E '^[A-Z]+' words",
+    "grep '^[[:alpha:]]x' words",
+    "rg '^[^#]' words",
+    "awk '/^[=>]/' words",
+    "sed 's/^[\\t]*//' words",
+]
+
+
+def test_a_regular_expression_in_a_command_is_no_escape_sequence():
+    results = [
+        {"command": command, "mean": 1.0, "median": 1.0}
+        for command in PATTERNS_IN_COMMANDS
+    ]
+    text = json.dumps({"results": results}, ensure_ascii=False)
+
+    found, *_rest = _outcome(registry.find("hyperfine"), text)
+
+    assert [value.title.rpartition(": ")[0] for value in found] == PATTERNS_IN_COMMANDS
+
+
+@pytest.mark.parametrize("escape", ["^[[36;1m", "^[[0m", "^[[K", "^[[?25l", "^[[m"])
+def test_an_escape_sequence_written_in_letters_is_left_out(escape):
+    text = text_of("pgbench")
+
+    assert _outcome(registry.find("pgbench"), each_line(escape)(text)) == _outcome(
+        registry.find("pgbench"), text
+    )
+
+
+@pytest.mark.parametrize(
+    "mark", ["Prefetch", "pre_fetch", "PreparedStatement", "pre-x"]
+)
+def test_a_template_is_no_mark_of_a_page(mark):
+    """Names of C++'s templates, of which `<pre>` alone would be HTML."""
+    names = [f"BM_Scan<{mark}>/8", "BM_Scan<Direct>/8"]
+    rows = [
+        {"name": name, "real_time": time + 1.0, "time_unit": "ms"}
+        for time, name in enumerate(names)
+    ]
+    text = json.dumps({"context": {"num_cpus": 2}, "benchmarks": rows})
+
+    found, *_rest = _outcome(registry.find("google_benchmark"), text)
+
+    assert [value.title.rpartition(": ")[0] for value in found] == names
+
+
+@pytest.mark.parametrize("tag", ["<pre>", '<PRE class="log">', "<pre\n id=a>"])
+def test_a_preformatted_text_is_one_of_a_page(tag):
+    text = text_of("pgbench")
+    page = f"<html><body>{tag}{html.escape(text)}</{tag[1:4]}></body></html>\n"
+
+    assert _outcome(registry.find("pgbench"), page) == _outcome(
+        registry.find("pgbench"), text
+    )
+
+
 @pytest.mark.parametrize("tool", PRINTED)
 def test_the_tool_that_wrote_it_is_named(tool):
     with pytest.raises(UnreadableOutput) as refused:
