@@ -23,8 +23,16 @@ _MOST_TOKENS = 60
 _MOST_FRAMES = 24
 _WORK = 1_000_000  # characters that are looked at in frames, except of a text that is larger
 _FEWEST_LINES = 3
+_MOST_SERVICES = 16
 _STARTS_LOOKED_AT = 20  # so that a hostile text does not take a long time
 _MOST_DOCUMENTS = 20_000  # in 2 MB, a line of a container's log each
+# Who printed a line, where several print into one log: `docker compose`, with times of others as
+# well; `kubectl logs --prefix`, `concurrently`; `gh run view --log` (job and step).
+_SERVICE = re.compile(
+    r"\A(?:(?:\d\d:\d\d:\d\d )?(?P<bar>[\w.-]{1,60}+) {0,60}+\|(?: |\Z)"
+    r"|\[(?P<bracket>\d{1,2}|[^\[\]\s\d][^\[\]\s]{0,160}+)\] "
+    r"|(?P<step>[^\t]{1,80}+\t[^\t]{1,80}+)\t)"
+)
 _TOKEN = re.compile(r"[0-9]+|[A-Za-z]+|[ ]+|.")
 _ENDS = re.compile(r"(?:\"\},?|[\"'],?|[|│┃║]|\$|<br ?/?>)\Z")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
@@ -72,6 +80,29 @@ def whole(text: str) -> Iterator[tuple[str, Marked]]:
         yield inside, _("The text was in one string, and is read without it.")
     if (inside := strip_marks(text)) != text:
         yield inside, _("The text was marked as HTML, and is read without it.")
+
+
+def services(text: str) -> Iterator[tuple[str, str]]:
+    """The lines of each that printed into a log of several, without its name, and the name.
+
+    Nothing where most lines are of one alone: `frames` has these.
+    """
+    lines_by_name: dict[str, list[str]] = {}
+    all_lines = text.split("\n")
+    for line in all_lines:
+        if label := _SERVICE.match(line):
+            lines = lines_by_name.setdefault(label[label.lastgroup or 0], [])
+            lines.append(line[label.end() :])
+    likely = [
+        (name, lines)
+        for name, lines in lines_by_name.items()
+        if len(lines) >= _FEWEST_LINES
+    ]
+    if len(likely) == 1 and len(likely[0][1]) >= _SHARE * len(all_lines):
+        return
+    likely.sort(key=lambda service: -len(service[1]))
+    for name, lines in likely[:_MOST_SERVICES]:
+        yield "\n".join(lines) + "\n", name
 
 
 def frames(text: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from runs.patterns import re
 from runs.tools import monitors, packed_files, registry, tools_without_adapter, units
 from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
 from runs.tools.output import text_of
-from runs.tools.wrappings import alternatives, unwrapped
+from runs.tools.wrappings import Service, alternatives, services, unwrapped
 from runs.wording import gettext_noop as _
 
 # Texts for people; others are logs, which programs wrote into files.
@@ -181,6 +181,8 @@ def _placed(adapter: Adapter, reading: Reading, files: Files) -> Reading:
         outcome = _outcome(adapter, {**files, name: "".join(lines[:count])})
         return isinstance(outcome, Reading) and _holds_several(outcome)
 
+    if not is_several(len(lines)):  # only within something else
+        return reading
     line_number, above = 0, len(lines)
     while line_number < above:
         middle = (line_number + above) // 2
@@ -204,10 +206,45 @@ def _holds_several(reading: Reading) -> bool:
 
 def _inside(adapter: Adapter, files: Files) -> Iterator[Reading]:
     """The readings of what may be within the files."""
+    readings = _service_readings(adapter, files)
+    if len(readings) > 1:
+        yield _several(adapter, list(readings))
+        return
+    yield from readings.values()
     for other_files, noted in _alternatives(files):
         reading = _outcome(adapter, other_files)
         if isinstance(reading, Reading):
             yield _add_notes(reading, noted)
+
+
+def _service_readings(adapter: Adapter, files: Files) -> dict[str, Reading]:
+    """The readings with figures of those that printed into one log, by their names."""
+    readings: dict[str, Reading] = {}
+    for file_name in ("stdout", "raw"):
+        content = files.get(file_name)
+        for service in services(content) if isinstance(content, str) else ():
+            outcomes = _service_outcomes(adapter, files, file_name, service)
+            best = max(outcomes, key=_worth, default=None)
+            if best is not None and best.measurements:
+                readings[service.name] = best
+    return readings
+
+
+def _service_outcomes(
+    adapter: Adapter, files: Files, file_name: str, service: Service
+) -> Iterator[Reading]:
+    for text, notes in service.alternatives:
+        outcome = _outcome(adapter, {**files, file_name: text})
+        if isinstance(outcome, Reading):
+            yield _add_notes(outcome, notes)
+
+
+def _several(adapter: Adapter, names: list[str]) -> Reading:
+    sentence = _(
+        "Several that print into this log have a result (%(names)s): send one's lines."
+    )
+    reason = Reason("several_results", sentence, names=", ".join(names))
+    return Reading(status="failed", tool_name=adapter.name, reasons=(reason,))
 
 
 def _worth(outcome: Reading | UnreadableOutput) -> tuple[int, int, int, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from runs import enclosed
 from runs.patterns import re
@@ -21,11 +22,11 @@ _LARGEST = 2_000_000  # characters of a text that is looked at in other ways, an
 _PAGE_BEGINS = 5_000
 _LEAST = 1_000  # of what even a short one costs
 _ESCAPE = re.compile(
-    r"(?:\x1b|\^\[)"
+    r"\x1b"
     r"(?:\[[0-9;?]{0,40}[ -/]{0,4}[@-~]|[\]_][^\x07\x1b\n]{0,1000}(?:\x07|\x1b\\)|[@-Z\\^=>])"
-)
     # As `cat -v` writes it. A regular expression may begin with the same two characters.
     r"|\^\[\[(?:[0-9;?]{1,40}[A-Za-z]|[mKJH])"
+)
 _SCRIPT = re.compile(r"Script (?:started|done)(?: on|,| \[).{0,200}")
 _DAY_TIME = (
     r"\d{4}-\d\d-\d\d[T ,]{1,2}\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
@@ -66,6 +67,24 @@ def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
 
 
 _Alternative = tuple[str, tuple[Reason, ...]]
+
+
+class Service(NamedTuple):
+    """One of several that printed into a log, and what may be its output: as it is, or in more."""
+
+    name: str
+    alternatives: tuple[_Alternative, ...]
+
+
+def services(text: str) -> Iterator[Service]:
+    """Each that has printed into a log of several (`docker compose up`), by its lines alone."""
+    sentence = _(
+        "The lines of “%(name)s” were read alone: others print into the same log."
+    )
+    for inside, name in enclosed.services(text) if len(text) < _LARGEST else ():
+        note = Reason("unwrapped", sentence, name=name[:60])
+        whole_texts = (_named(*inner_text, (note,)) for inner_text in _whole(inside))
+        yield Service(name, (_named(inside, note), *whole_texts))
 
 
 def alternatives(text: str) -> Iterator[_Alternative]:

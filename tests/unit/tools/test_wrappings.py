@@ -241,6 +241,76 @@ def test_a_note_says_what_was_left_out():
     )
 
 
+SERVER_LINES = [
+    "2025-03-04 05:06:07.123 UTC [1] LOG:  starting PostgreSQL 18.0",
+    "2025-03-04 05:06:07.456 UTC [27] LOG:  checkpoint starting: time",
+    "2025-03-04 05:06:08.123 UTC [31] FATAL:  the database system is starting up",
+    "2025-03-04 05:06:09.123 UTC [40] STATEMENT:  select tps = 12.5",
+    "",
+] * 40
+# How several print into one log.
+SHARED = {
+    "compose": "{0}-1  | ",
+    "compose 1": "{0}_1 | ",
+    "compose with times": "{0}-1  | 2025-03-04T05:06:07.123456789Z ",
+    "honcho": "05:06:07 {0}.1   | ",
+    "kubectl --prefix": "[pod/{0}-7d9/{0}] ",
+    "concurrently": "[{0}] ",
+    "gh run view --log": "bench\tRun {0}\t2025-03-04T05:06:07.1234567Z ",
+}
+
+
+def shared(prefix, lines_by_name):
+    """The lines of all in turn, as they come from several at once."""
+    rows = [
+        (place / len(lines), prefix.format(name) + line)
+        for name, lines in lines_by_name.items()
+        for place, line in enumerate(lines)
+    ]
+    log = "".join(f"{line}\n" for _place, line in sorted(rows, key=lambda row: row[0]))
+    return f"Attaching to {', '.join(lines_by_name)}\n{log}bench-1 exited with code 0\n"
+
+
+@pytest.mark.parametrize("log", SHARED)
+def test_a_server_that_prints_into_the_same_log_changes_no_figure(log):
+    differing = []
+    for tool in ("pgbench", *PRINTED):
+        adapter, text = registry.find(tool), text_of(tool)
+        lines = {"db": SERVER_LINES, "bench": text.splitlines()}
+        if _outcome(adapter, shared(SHARED[log], lines)) != _outcome(adapter, text):
+            differing.append(tool)
+
+    assert differing == []
+
+
+def test_a_note_says_whose_lines_were_read():
+    lines = {"db": SERVER_LINES, "bench": text_of("pgbench").splitlines()}
+    text = shared(SHARED["compose"], lines)
+
+    (note,) = reader.read(registry.find("pgbench"), {"stdout": text}).notes
+    assert note.message == (
+        "The lines of “bench-1” were read alone: others print into the same log."
+    )
+    assert reader.tool_of({"stdout": text}) == "pgbench"
+
+
+@pytest.mark.parametrize("share", [1, 4])
+@pytest.mark.parametrize("log", ["compose", "concurrently", "gh run view --log"])
+def test_of_two_results_in_one_log_none_is_picked(log, share):
+    """Also where one of them has most of the lines."""
+    text = text_of("pgbench").splitlines()
+    lines = {"old": text, "new": [*["progress: nothing"] * len(text) * share, *text]}
+
+    reading = reader.read(
+        registry.find("pgbench"), {"stdout": shared(SHARED[log], lines)}
+    )
+
+    assert reading.status == "failed"
+    assert [reason.code for reason in reading.reasons] == ["several_results"]
+    assert "old" in reading.reasons[0].message
+    assert "new" in reading.reasons[0].message
+
+
 PATTERNS_IN_COMMANDS = [
     "grep -E '^[A-Z]+' words",
     "grep '^[[:alpha:]]x' words",
@@ -348,6 +418,9 @@ def test_any_text_ends_in_a_reading_or_the_one_error(text):
         "progress: 1 s\n  ",
         "2026-01-01 10:00:00 \n",
         "job[1] | a = 1.0\n",
+        "db-1 | a = 1.0\n",
+        "a | b\nb | b\n",
+        "[a] [a] \n",
     ],
 )
 def test_a_long_text_of_anything_is_read_at_once(unit):
