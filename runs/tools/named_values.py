@@ -1,6 +1,7 @@
 """Times of benchmarks by their names: what tools that measure many small things have in common."""
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,11 +14,12 @@ from runs.tools.adapter import (
     Reason,
     UnreadableOutput,
 )
-from runs.tools.metrics import Metric
-from runs.tools.output import documents_in, output_of, shown
+from runs.tools.metrics import Metric, named
+from runs.tools.output import documents_in, output_of, shown, slug
 from runs.wording import gettext_noop as _
 
 _ANY = Metric("real_time", "", "ms", "lower")
+_LONGEST_NAME, _LONGEST_COUNTER = 80, 40
 MOST = 900  # measurements: an upload takes 1,000
 
 
@@ -79,9 +81,21 @@ def marked(names: Iterable[str]) -> frozenset[str]:
     )
 
 
+def short_names(titles: Iterable[str]) -> dict[str, str]:
+    """Names for counters and units of a benchmark's own; those that would be one have a mark."""
+    slugs = {title: slug(title)[:_LONGEST_COUNTER] for title in titles}
+    counts = Counter(slugs.values())
+    return {
+        title: short_name
+        if counts[short_name] == 1
+        else named(title, _LONGEST_NAME - _LONGEST_COUNTER, is_marked=True)
+        for title, short_name in slugs.items()
+    }
+
+
 def doubled(names: Sequence[str]) -> tuple[Reason, ...]:
     """The reason why names that are there twice leave nothing to rely on."""
-    if len({name.lower() for name in names}) == len(names):
+    if len(set(names)) == len(names):
         return ()
     return (
         Reason(

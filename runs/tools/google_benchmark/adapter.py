@@ -22,7 +22,13 @@ from runs.tools.adapter import (
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric
-from runs.tools.named_values import doubled, make_reader, marked, median_of
+from runs.tools.named_values import (
+    doubled,
+    make_reader,
+    marked,
+    median_of,
+    short_names,
+)
 from runs.tools.output import number, part, rows, slug, words
 from runs.wording import gettext_noop as _
 
@@ -147,18 +153,20 @@ def _median_values(
 
 def _counters(rows_of_name: list[dict[str, Any]]) -> dict[str, Metric]:
     """The benchmark's own counters. A rate is better higher; of others nobody knows."""
+    fields = [
+        field
+        for field, value in rows_of_name[0].items()
+        if field not in _FIELDS
+        and field not in _RATES
+        and slug(field)
+        and _is_number(value)
+    ]
     counters = {}
-    for field, value in rows_of_name[0].items():
-        if (
-            field not in _FIELDS
-            and field not in _RATES
-            and slug(field)
-            and _is_number(value)
-        ):
-            is_rate = field.endswith(("_per_second", "/s"))
-            unit = "1/s" if is_rate else ""
-            direction: Direction = "higher" if is_rate else "neutral"
-            counters[field] = Metric(slug(field)[:40], field[:40], unit, direction)
+    for field, name in short_names(fields).items():
+        is_rate = field.endswith(("_per_second", "/s"))
+        unit = "1/s" if is_rate else ""
+        direction: Direction = "higher" if is_rate else "neutral"
+        counters[field] = Metric(name, field[:40], unit, direction)
     return counters
 
 

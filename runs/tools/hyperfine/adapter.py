@@ -46,11 +46,20 @@ def _is_one(document: Any) -> bool:
     )
 
 
-def _name(row: dict[str, Any]) -> str:
-    """The command; with parameters those, as what parts the commands."""
+def _names(commands: list[dict[str, Any]]) -> list[str]:
+    """The commands; with parameters those, and both where several commands have the same."""
+    by_parameters = [_parameters(row) or _command(row) for row in commands]
+    if len(set(by_parameters)) == len(commands):
+        return by_parameters
+    return [f"{_command(row)} {_parameters(row)}".strip() for row in commands]
+
+
+def _parameters(row: dict[str, Any]) -> str:
     parameters = part(row, "parameters")
-    if parameters:
-        return " ".join(f"{name} {value}" for name, value in parameters.items())
+    return " ".join(f"{name} {value}" for name, value in parameters.items())
+
+
+def _command(row: dict[str, Any]) -> str:
     command = row.get("command")
     return command.strip() if isinstance(command, str) else ""
 
@@ -63,15 +72,15 @@ def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
             yield Reason(
                 "command_failed", _("%(command)s ended with an error."), command=command
             )
-    yield from doubled([_name(row) for row in commands])
+    yield from doubled(_names(commands))
     if not any(known_metrics.ELAPSED.make_values(_median(row)) for row in commands):
         yield Reason("no_result", _("No command has a median."))
 
 
 def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:
-    marked_names = marked(_name(row) for row in commands)
-    for row in commands:
-        name = _name(row)
+    names = _names(commands)
+    marked_names = marked(names)
+    for row, name in zip(commands, names):
         for field, metric in _FIELDS.items():
             named_metric = (
                 metric

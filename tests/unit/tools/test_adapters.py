@@ -568,6 +568,63 @@ def test_hyperfine_gives_the_median_of_each_command():
     }
 
 
+def of_commands(*rows):
+    results = [
+        {"command": command, "mean": 1.0, "median": place + 1.0, "parameters": values}
+        for place, (command, values) in enumerate(rows)
+    ]
+    reading = registry.find("hyperfine").read(
+        {"stdout": json.dumps({"results": results})}
+    )
+    return reading, {name: value for name, (value, _u, _d) in figures(reading).items()}
+
+
+def test_several_commands_of_the_same_parameters_are_named_by_both():
+    """As of hyperfine -L n 1,2 './old {n}' './new {n}'."""
+    rows = [(f"./{name} {n}", {"n": n}) for n in "12" for name in ("old", "new")]
+    reading, found = of_commands(*rows)
+
+    assert reading.status == "finished"
+    assert found == {
+        "old_1_n_1_elapsed": 1.0,
+        "new_1_n_1_elapsed": 2.0,
+        "old_2_n_2_elapsed": 3.0,
+        "new_2_n_2_elapsed": 4.0,
+    }
+
+
+def test_commands_named_by_hand_keep_their_parameters():
+    """As of hyperfine -n old -n new -L n 1,2 './a {n}' './b {n}'."""
+    rows = [(name, {"n": n}) for n in "12" for name in ("old", "new")]
+
+    assert of_commands(*rows)[1].keys() == {
+        f"{name}_n_{n}_elapsed" for name in ("old", "new") for n in "12"
+    }
+
+
+def test_a_command_that_is_there_twice_is_refused():
+    reading, found = of_commands(("./a 1", {"n": "1"}), ("./a 1", {"n": "1"}))
+
+    assert (reading.status, found) == ("failed", {})
+
+
+def test_commands_that_differ_by_case_stay_apart():
+    """As of hyperfine 'rg -u x' 'rg -U x'."""
+    reading, found = of_commands(("rg -u x", {}), ("rg -U x", {}))
+
+    assert reading.status == "finished"
+    assert sorted(found.values()) == [1.0, 2.0]
+
+
+def test_counters_that_differ_by_case_stay_apart():
+    row = {"name": "scan", "real_time": 1.0, "time_unit": "ms", "rows": 5, "Rows": 7}
+    document = {"context": {"num_cpus": 2}, "benchmarks": [row]}
+    reading = registry.find("google_benchmark").read({"stdout": json.dumps(document)})
+
+    names = {value.metric for value in reading.measurements if value.value in {5, 7}}
+    assert len(names) == 2
+
+
 def test_a_command_that_failed_leaves_no_figure():
     reading, _text = read("hyperfine", "failed.json")
 

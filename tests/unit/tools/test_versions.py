@@ -221,6 +221,8 @@ def pytest_file(*names):
         (f"a.py::test_{'x' * 90}[1]", f"a.py::test_{'x' * 90}[2]"),
         ("a.py::test[a/b]", "a.py::test[a-b]", "a.py::test[a_b]"),
         ("a.py::test[1.5]", "a.py::test[-1.5]"),
+        ("a.py::test_sum[f]", "a.py::test_sum[F]"),
+        ("a.py::TestSum::test_a", "a.py::testsum::test_a"),
     ],
 )
 def test_no_two_become_one(names):
