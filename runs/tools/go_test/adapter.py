@@ -26,26 +26,34 @@ from runs.tools.adapter import (
     judged,
 )
 from runs.tools.metrics import Metric
-from runs.tools.named_values import marked, median_of, too_many
+from runs.tools.named_values import marked, median_of, short_names, too_many
 from runs.tools.output import (
     document_of,
     lines_of,
     number,
     output_of,
     shown,
-    slug,
     words,
 )
 from runs.wording import gettext_noop as _
 
-_FIGURE = r"[-+]?[\d.]{1,30}(?:e[-+]?\d{1,3})?"
-_UNIT = r"[^\s\d][^\s]{0,79}"
+# A program may report what is no number; its unit may begin with a digit ("99p-ns").
+_FIGURE = r"(?:[-+]?[\d.]{1,30}+(?:e[-+]?\d{1,3})?|NaN|[-+]?Inf)"
+_UNIT = r"(?=[\d.]{0,79}[^\s\d.])\S{1,80}+"
 # A benchmark's name, and what it measured: how often it ran, then figures with their units.
 _NAME = re.compile(r"(?P<name>Benchmark(?![a-z])\S{0,400})(?P<rest>(?:\s.*)?)")
+# What it printed when it ran once, without an end of line, stands before its name.
+_NAME_BEHIND = re.compile(
+    r"(?<=[^\s/#\"'(`])(?P<name>Benchmark(?![a-z])\S{0,400})(?P<rest> {0,400}\t.*)"
+)
 _RESULT = re.compile(
-    rf"[ \t]{{0,80}}\d{{1,18}}(?P<figures>(?:[ \t]{{1,80}}{_FIGURE} {_UNIT}){{1,60}})[ \t]{{0,80}}"
+    rf"[ \t]{{0,80}}+\d{{1,18}}+"
+    rf"(?P<figures>(?:[ \t]{{1,80}}{_FIGURE} {_UNIT}){{1,60}})[ \t]{{0,80}}"
 )
 _PAIR = re.compile(rf"(?P<value>{_FIGURE}) (?P<unit>{_UNIT})")
+# Of a line that is no result: what the benchmark printed stands before its figures.
+_IN_DISORDER = re.compile(r"\d \S{1,79}/(?:op|s)(?=\s|\Z)")
+_BEGUN = re.compile(r"goos: .*")
 _PROCESSORS = re.compile(r"-(?P<number>\d{1,5})\Z")
 _PACKAGE = re.compile(r"pkg: (?P<name>\S{1,300})\s{0,9}")
 _FAILED = re.compile(r"(?:--- FAIL: |\s{1,9}--- FAIL: )(?P<name>Benchmark\S{0,400})")
@@ -56,6 +64,7 @@ _ENDED_BADLY = re.compile(r"FAIL(?:\s.*)?|panic: .*|fatal error: .*|signal: .*")
 _OTHER = re.compile(
     r"(?:goos|goarch|cpu): .*|=== (?:RUN|PAUSE|CONT|NAME)\s.*|--- BENCH: .*|exit status \d+"
 )
+_LONGEST_RESULT = 1000
 _NO_END = Reason(
     "cut", _("It ends neither with PASS nor with FAIL: send all that go test prints.")
 )
@@ -75,10 +84,16 @@ class _Found:
     figures: dict[tuple[str, str], dict[str, list[float]]] = field(default_factory=dict)
     better: dict[str, Direction] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
+    # The one that the lines are of.
+    package: str = ""
     # A benchmark whose figures have not come yet.
     pending: str = ""
-    has_passed: bool = False
+    # Whether the last package has come to its end, and which of the others has not.
+    has_ended: bool = False
+    open_packages: set[str] = field(default_factory=set)
     ended_badly: str = ""
+    # Lines with figures that cannot be read, by the benchmark.
+    disordered: dict[tuple[str, str], str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
 
@@ -89,7 +104,7 @@ def read(files: Files) -> Reading:
     lines = lines_of(text)
     results = _found([*lines.whole, *_whole(lines.cut)])
     results.unknown += other_lines
-    if not (results.figures or results.failed or results.pending):
+    if not (results.figures or results.failed or results.pending or results.disordered):
         raise UnreadableOutput(
             "not_go_test_output",
             _("The output has no line of a benchmark of Go."),
@@ -133,41 +148,82 @@ def _whole(cut: str) -> list[str]:
 
 def _found(lines: Iterable[str]) -> _Found:
     results = _Found()
-    package = ""
     for line in lines:
-        if match := _PACKAGE.fullmatch(line):
-            package = match["name"]
-            results.packages.append(package)
-        elif match := _NAME.fullmatch(line):
-            _take_name(results, package, match["name"], match["rest"])
-        elif results.pending and (result := _RESULT.fullmatch(line)):
-            _take(results, package, results.pending, result["figures"])
-        elif match := _FAILED.match(line):
-            results.failed.append(match["name"])
-            results.pending = ""
-        elif match := _BETTER.fullmatch(line):
-            is_higher = match["better"] == "higher"
-            results.better[match["unit"]] = "higher" if is_higher else "lower"
-        elif _PASSED.fullmatch(line):
-            results.has_passed = True
-        elif _ENDED_BADLY.fullmatch(line):
-            results.ended_badly = results.ended_badly or line.strip()
-        elif not _OTHER.fullmatch(line):
+        is_known = (
+            _take_head(results, line)
+            or _take_benchmark(results, line)
+            or _take_end(results, line)
+            or _OTHER.fullmatch(line)
+        )
+        if not is_known:
             results.unknown.append(line)
     return results
 
 
-def _take_name(found: _Found, package: str, name: str, rest: str) -> None:
+def _take_head(found: _Found, line: str) -> bool:
+    """Take the lines with which a package begins, and what is said of a unit."""
+    if match := _PACKAGE.fullmatch(line):
+        found.package = match["name"]
+        found.packages.append(found.package)
+        found.open_packages.add(found.package)
+        found.has_ended, found.pending = False, ""
+        return True
+    if match := _BETTER.fullmatch(line):
+        is_higher = match["better"] == "higher"
+        found.better[match["unit"]] = "higher" if is_higher else "lower"
+        return True
+    if _BEGUN.fullmatch(line):
+        found.has_ended = False
+        return True
+    return False
+
+
+def _take_benchmark(found: _Found, line: str) -> bool:
+    """Take a name, with its figures or not, and figures that come later."""
+    if match := _NAME.fullmatch(line) or _NAME_BEHIND.search(line[:_LONGEST_RESULT]):
+        _take_name(found, match["name"], match["rest"])
+        return True
+    if not found.pending:
+        return False
+    if result := _RESULT.fullmatch(line):
+        _take(found, found.pending, result["figures"])
+        return True
+    if _IN_DISORDER.search(line[:_LONGEST_RESULT]):
+        found.disordered[found.package, found.pending] = line
+        return True
+    return False
+
+
+def _take_end(found: _Found, line: str) -> bool:
+    """Take how a benchmark or a package ended."""
+    if match := _FAILED.match(line):
+        found.failed.append(match["name"])
+        found.pending = ""
+        return True
+    if not _PASSED.fullmatch(line) and not _ENDED_BADLY.fullmatch(line):
+        return False
+    found.has_ended = True
+    found.open_packages.discard(found.package)
+    if not _PASSED.fullmatch(line):
+        found.ended_badly = found.ended_badly or line.strip()
+    return True
+
+
+def _take_name(found: _Found, name: str, rest: str) -> None:
     """The figures stand behind the name, or come later: Go prints it before it measures."""
     if result := _RESULT.fullmatch(rest):
-        _take(found, package, name, result["figures"])
+        _take(found, name, result["figures"])
+    elif _IN_DISORDER.search(rest[:_LONGEST_RESULT]):
+        found.pending = name
+        found.disordered[found.package, name] = name + rest
     elif "\t" in rest or (rest and not rest.strip()):
         found.pending = name
 
 
-def _take(found: _Found, package: str, name: str, figures: str) -> None:
+def _take(found: _Found, name: str, figures: str) -> None:
     found.pending = ""
-    of_benchmark = found.figures.setdefault((package, name), {})
+    found.disordered.pop((found.package, name), None)
+    of_benchmark = found.figures.setdefault((found.package, name), {})
     for pair in _PAIR.finditer(figures):
         value = number(pair["value"])
         if value is not None:
@@ -179,8 +235,11 @@ def _reasons(found: _Found) -> Iterator[Reason]:
         yield Reason("benchmark_failed", _("%(name)s failed."), name=name[:200])
     if found.ended_badly and not found.failed:
         yield Reason("ended", _("It ended with: %(said)s"), said=found.ended_badly)
-    elif not (found.has_passed or found.ended_badly):
+    if found.open_packages or not found.has_ended:
         yield _NO_END
+    for line in found.disordered.values():
+        message = _("A figure cannot be read: %(line)s")
+        yield Reason("unreadable_figure", message, line=line.strip()[:80])
     if len(set(found.packages)) < len(found.packages):
         yield SEVERAL_RESULTS
     count = sum(len(of_benchmark) for of_benchmark in found.figures.values())
@@ -194,9 +253,12 @@ def _values(found: _Found) -> Iterator[MetricValue]:
     marked_names = marked(names.values())
     for key, of_benchmark in found.figures.items():
         name = names[key]
+        unit_names = short_names(
+            unit for unit in of_benchmark if unit not in _OWN_UNITS
+        )
         part = partial(Metric.part, name=name, is_marked=name in marked_names)
         for unit, values in of_benchmark.items():
-            metric, factor = _metric_of(unit, found.better)
+            metric, factor = _metric_of(unit, unit_names.get(unit, ""), found.better)
             yield from median_of(
                 part(metric), [units.times(value, factor) for value in values]
             )
@@ -227,13 +289,13 @@ def _processors(name: str) -> str:
     return match["number"] if match else ""
 
 
-def _metric_of(unit: str, better: dict[str, Direction]) -> tuple[Metric, Fraction]:
+def _metric_of(
+    unit: str, name: str, better: dict[str, Direction]
+) -> tuple[Metric, Fraction]:
     if unit in _OWN_UNITS:
         return _OWN_UNITS[unit]
     direction = better.get(unit) or _direction_of(unit)
-    return Metric(
-        slug(unit)[:40] or "figure", unit[:40], unit[:40], direction
-    ), Fraction(1)
+    return Metric(name or "figure", unit[:40], unit[:40], direction), Fraction(1)
 
 
 def _direction_of(unit: str) -> Direction:

@@ -149,3 +149,109 @@ def test_it_is_recognised():
 def test_text_of_another_kind_is_refused():
     with pytest.raises(UnreadableOutput):
         read({"stdout": "Benchmark results: fine\n"})
+
+
+HEAD = "goos: linux\ngoarch: amd64\npkg: example.org/toy\n"
+PLAIN = "BenchmarkPlain-2     \t10668069\t         0.5901 ns/op\n"
+PASSED = "PASS\nok  \texample.org/toy\t0.037s\n"
+
+
+@pytest.mark.parametrize("kind", ["text", "events"])
+def test_packages_cut_in_a_later_one_have_no_end(kind):
+    text = text_of("packages.txt")
+    begin = text.index("pkg: example.org/toy/b")
+    end = text.rindex("PASS")
+    for length in (begin + 30, end - 100, end):
+        cut = text[:length].rpartition("\n")[0] + "\n"
+        if kind == "events":
+            cut = events(cut)
+        reading = read({"stdout": cut})
+        assert "cut" in [reason.code for reason in reading.reasons], cut[-80:]
+        assert reading.measurements == ()
+
+
+def events(text):
+    """As go test -json has it, where packages run side by side."""
+    package, lines = "a", []
+    for line in text.splitlines(keepends=True):
+        package = "b" if "toy/b" in line else package
+        lines.append(
+            json.dumps({"Action": "output", "Package": package, "Output": line})
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def test_a_package_that_was_cut_is_seen_before_one_that_ended():
+    texts = {
+        "a": f"{HEAD}{PLAIN}",
+        "b": f"{HEAD.replace('toy', 'b')}{PLAIN}{PASSED}",
+    }
+    lines = [
+        json.dumps({"Action": "output", "Package": package, "Output": line})
+        for package, text in texts.items()
+        for line in text.splitlines(keepends=True)
+    ]
+
+    reading = read({"stdout": "".join(f"{line}\n" for line in lines)})
+
+    assert [reason.code for reason in reading.reasons] == ["cut"]
+
+
+def test_what_is_no_number_is_left_out_alone():
+    """As Go 1.26 prints ReportMetric of NaN, Inf and a unit that begins with a digit."""
+    line = (
+        "BenchmarkNaN-2       \t 5019243\t         1.113 ns/op\t        12.50 99p-ns\t"
+        "      +Inf gain\t               NaN hit/op\n"
+    )
+    reading = read({"stdout": HEAD + line + PASSED})
+
+    assert reading.status == "finished"
+    assert figures(reading) == {
+        "toy_nan_real_time": pytest.approx(1.113e-6),
+        "toy_nan_99p_ns": 12.5,
+    }
+
+
+def test_a_text_before_a_name_costs_nothing():
+    """Printed without an end of line, when the benchmark ran once."""
+    text = f"{HEAD}loading...{PLAIN}{PASSED}"
+    reading = read({"stdout": text})
+
+    assert (reading.status, figures(reading)) == (
+        "finished",
+        {"toy_plain_real_time": pytest.approx(0.5901e-6)},
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ".BenchmarkDots-2      \t.... 5666326\t         1.050 ns/op\n",
+        "BenchmarkDots-8    ....     100  12345678 ns/op\n",
+        "BenchmarkDots-2      \tloading\n.... 5666326\t         1.050 ns/op\n",
+        "BenchmarkDots-2      \t.... 5666326\t         7.500 q/s\n",
+        "BenchmarkDots-2      \t 5666326\t         1.050 ns/op\t         3.000 50\n",
+    ],
+)
+def test_figures_that_cannot_be_read_are_a_reason(lines):
+    reading = read({"stdout": HEAD + PLAIN + lines + PASSED})
+
+    assert reading.status == "partial"
+    assert [reason.code for reason in reading.reasons] == ["unreadable_figure"]
+    assert lines.splitlines()[-1].strip()[-20:] in reading.reasons[0].message
+    assert set(figures(reading)) == {"toy_plain_real_time"}
+
+
+def test_rates_that_a_benchmark_prints_itself_are_no_figures():
+    text = f"{HEAD}BenchmarkLoud-2   \tread 5 MB/s\n  825584\t        98.48 ns/op\n{PASSED}"
+
+    assert read({"stdout": text}).status == "finished"
+
+
+def test_units_that_differ_by_case_stay_apart():
+    line = "BenchmarkOwn-2  \t10108940\t  8.000 Rows/op\t  7.000 rows/op\n"
+
+    assert sorted(figures(read({"stdout": HEAD + line + PASSED})).values()) == [
+        7.0,
+        8.0,
+    ]
