@@ -5,7 +5,7 @@ Of reports at checkpoints (`--report-checkpoints`) the last, of the whole run, c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from runs.patterns import re
@@ -36,7 +36,7 @@ _VERSION = (
 )
 _TRANSFER = (  # of files, to 0.5
     r"Read \S{1,20} +Written \S{1,20} +Total transferred \S{1,20}\s+"
-    rf"\((?P<transferred>{_NUMBER})Mb/sec\)"
+    r"\((?P<transferred>[0-9.]{1,15})(?P<size>[KMG]?)b/sec\)"
 )
 _OPERATIONS = (  # of memory
     rf"(?:Total operations|Operations performed): {_COUNT} "
@@ -55,6 +55,19 @@ _VALUES = re.compile(
             r"operation: (?P<operation>[a-z]{1,10})",
             r"scope: (?P<scope>[a-z]{1,10})",
             rf"Primer? numbers limit: (?P<primes>{_COUNT})",
+            rf"Maximum prime number checked in CPU test: (?P<primes_0>{_COUNT})",
+            r"Extra file open flags: (?P<open_flags>\S.{0,79})",
+            rf"(?P<files>{_COUNT}) files, .{{1,40}} each",
+            r"(?P<file_size>\S{1,20}) total file size",
+            r"Read/Write ratio for combined random IO test: (?P<rw_ratio>[0-9.]{1,15})",
+            rf"Periodic FSYNC enabled, calling fsync\(\) each (?P<fsync_every>{_COUNT}) requests\.",
+            r"Calling fsync\(\) (?P<fsync>after each write operation)\.",
+            r"Calling fsync\(\) at the end of test, (?P<fsync_at_end>[A-Za-z]{1,10})\.",
+            r"Using (?P<io_mode>[a-z]{1,20}) I/O mode",
+            r"total size: (?P<total_size>\S{1,20})",
+            rf"Thread yields per test: (?P<yields>{_COUNT}) Locks used: (?P<locks>{_COUNT})",
+            r"Running (?P<mode_0>[a-z-]{1,20} OLTP|non-transactional) test",
+            r"Doing (?P<access>read-only) test\.?",
             rf"read:\s+(?P<read>{_COUNT})",
             rf"write:\s+(?P<write>{_COUNT})",
             rf"other:\s+(?P<other>{_COUNT})",
@@ -132,8 +145,7 @@ _SILENT = re.compile(
     r"|Random number generator seed .*"
     r"|Time limit exceeded, exiting\.\.\.|\(last message repeated .*|Maximum number of requests .*"
     r"|total time taken by event execution: .*|Debug mode enabled\.|DEBUG: .*|Validation checks: .*"
-    r"|Warming up for .*|Extra file open flags: .*|[0-9]{1,9} files, .{1,40} each"
-    r"|\S{1,20} total file size"
+    r"|Warming up for .*|[0-9]{1,9} files, .{1,40} each, .* total"
     r"|Operations performed:  .* reads, .*"
     r"|Number of IO requests: .*|Read/Write ratio .*|Periodic FSYNC .*|Calling fsync\(\) .*"
     r"|total size: .*|Running memory speed test .*"
@@ -142,10 +154,28 @@ _CHECKPOINT = re.compile(r"\[ [0-9]{1,9}s \] Checkpoint report:")
 _STATISTICS = frozenset(
     {"SQL statistics:", "CPU speed:", "File operations:", "Throughput:"}
 )
-_CONDITIONS = ("mode", "block_size", "operation", "scope")
-_HEAD = frozenset(
-    {"version", "threads", "interval", "rate", "primes", "warmup", *_CONDITIONS}
+# What was asked for: as it is printed, and as a whole number.
+_CONDITIONS = (
+    "mode",
+    "access",
+    "block_size",
+    "operation",
+    "scope",
+    "total_size",
+    "open_flags",
+    "file_size",
+    "rw_ratio",
+    "fsync",
+    "fsync_at_end",
+    "io_mode",
 )
+_COUNTED = ("primes", "files", "fsync_every", "yields", "locks")
+_NO_FLAGS = frozenset({"0", "(none)"})  # to 1.0.9 and later
+_HEAD = frozenset(
+    {"version", "threads", "interval", "rate", "warmup", *_CONDITIONS, *_COUNTED}
+)
+_OF_PREPARING = frozenset({"version", "open_flags"})
+_MIB = {"": 1 / 1024**2, "K": 1 / 1024, "M": 1.0, "G": 1024.0}
 _ERROR = re.compile(r"(?:FATAL|ALERT): .*")
 
 
@@ -219,9 +249,11 @@ def _take_value(line: str, summary: Summary) -> bool:
         for name, value in match.groupdict().items()
         if value is not None
     }
-    # `prepare` and `cleanup` before and after a run name the version, and nothing else.
-    summary.repeated |= values != {"version": summary.values.get("version")} and (
-        not summary.values.keys().isdisjoint(values)
+    # `prepare` and `cleanup` before and after a run name the version, and of files the flags.
+    summary.repeated |= any(
+        name in summary.values
+        and not (name in _OF_PREPARING and value == summary.values[name])
+        for name, value in values.items()
     )
     summary.values.update(values)
     return True
@@ -302,11 +334,11 @@ def _measurements(summary: Summary) -> Iterator[MetricValue]:
         ),
         (known_metrics.DEADLOCKS, "deadlocks"),
         (known_metrics.MEMORY_BANDWIDTH, "memory_mib"),
-        (known_metrics.TRANSFER_RATE, "transferred"),
         (known_metrics.IOPS, "requests_rate"),
         (known_metrics.EVENTS, "events"),
     ):
         yield from metric.make_values(values.get(name))
+    yield from known_metrics.TRANSFER_RATE.make_values(_transfer_rate(summary.values))
     for metric, name in (
         (known_metrics.LATENCY_MINIMUM, "min"),
         (known_metrics.LATENCY_AVERAGE, "avg"),
@@ -330,6 +362,12 @@ def _measurements(summary: Summary) -> Iterator[MetricValue]:
             yield from known_metrics.latency_percentile(percent).make_values(
                 _percentile(summary, percent)
             )
+
+
+def _transfer_rate(values: Mapping[str, str]) -> float | None:
+    """MiB/s, which are printed in the unit that makes them short, in powers of 1,024."""
+    rate = number(values.get("transferred"))
+    return None if rate is None else rate * _MIB[values["size"]]
 
 
 def _percentile(summary: Summary, percent: str) -> float | None:
@@ -380,9 +418,15 @@ def _levels(summary: Summary) -> dict[str, Level]:
     for name in ("rate", "warmup"):
         if name in summary.values:
             levels[name] = float(summary.values[name])
-    return levels | {
+    levels |= {
         name: summary.values[name] for name in _CONDITIONS if name in summary.values
     }
+    levels |= {
+        name: int(summary.values[name]) for name in _COUNTED if name in summary.values
+    }
+    if levels.get("open_flags") in _NO_FLAGS:
+        del levels["open_flags"]
+    return levels
 
 
 ADAPTER = Adapter(

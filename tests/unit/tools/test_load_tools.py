@@ -289,7 +289,82 @@ def test_a_cpu_run_has_events():
     assert reading.status == "finished"
     assert figures(reading)["events_per_second"] == 3201.65
     assert figures(reading)["events"] == 9636
-    assert reading.levels == {"threads": 2}
+    assert reading.levels == {"threads": 2, "primes": 10000}
+
+
+def test_a_run_of_files_says_of_which():
+    reading = read("sysbench", "1.0.20_fileio.txt")
+
+    assert reading.levels == {
+        "threads": 1,
+        "mode": "random r/w",
+        "block_size": "16KiB",
+        "file_size": "16MiB",
+        "files": 4,
+        "rw_ratio": "1.50",
+        "fsync_every": 100,
+        "fsync_at_end": "Enabled",
+        "io_mode": "synchronous",
+    }
+    assert reading.unknown_lines == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("cpu_run.txt", "numbers limit: 10000", "numbers limit: 20000"),
+        ("1.0.20_fileio.txt", "flags: (none)", "flags: directio"),
+        ("1.0.20_fileio.txt", "16MiB total", "2GiB total"),
+        ("1.0.20_fileio.txt", "Using synchronous", "Using asynchronous"),
+        ("1.0.20_fileio.txt", "each 100 requests", "each 1 requests"),
+        ("1.0.20_memory.txt", "total size: 200MiB", "total size: 100GiB"),
+        ("0.4.12_real.txt", "Running mixed OLTP", "Running simple OLTP"),
+    ],
+)
+def test_runs_of_other_conditions_are_no_repeats(name, before, after):
+    text = sample("sysbench", name).decode()
+    assert before in text
+    one, other = (
+        SYSBENCH.read({"raw": each}) for each in (text, text.replace(before, after))
+    )
+
+    assert one.status == other.status == "finished"
+    assert one.levels != other.levels
+    assert figures(one) == figures(other)
+
+
+def test_files_that_are_made_before_a_run_are_no_second_result():
+    text = sample("sysbench", "1.0.20_fileio.txt").decode()
+    prepared = (
+        f"{text.partition(chr(10))[0]}\n\n4 files, 4096Kb each, 16Mb total\n"
+        "Creating files for the test...\nExtra file open flags: (none)\n"
+    )
+
+    reading = SYSBENCH.read({"raw": prepared + text})
+    assert (reading.status, reading.levels) == (
+        "finished",
+        SYSBENCH.read({"raw": text}).levels,
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "mib"),
+    [
+        ("1.0986Gb", 1.0986 * 1024),
+        ("937.46Kb", 937.46 / 1024),
+        ("15Mb", 15.0),
+        ("512b", 512 / 1024**2),
+        ("165.6Mb", 165.6),
+    ],
+)
+def test_the_throughput_of_files_is_in_mib_whatever_is_printed(printed, mib):
+    text = sample("sysbench", "0.5_fileio.txt").decode()
+    assert "(165.6Mb/sec)" in text
+
+    reading = SYSBENCH.read({"raw": text.replace("165.6Mb/sec", f"{printed}/sec")})
+
+    assert figures(reading)["transfer_rate"] == pytest.approx(mib)
+    assert reading.unknown_lines == ()
 
 
 def test_a_refused_connection_is_a_failure_with_its_message():
