@@ -43,8 +43,8 @@ FAULTS: Sequence[Fault] = (
     Fault(
         "a worker is stopped, or misses the end of a step for 5 minutes",
         "worker",
-        "another continues",
-        ("worker_stopped", "end_not_seen"),
+        "another continues, also with the runs that take turns with it",
+        ("worker_stopped", "end_not_seen", "turns_stopped"),
     ),
     Fault(
         "the connection to a server breaks",

@@ -6,7 +6,7 @@ until all others have come as far. In each round the order is drawn anew. What d
 for longer than a slice then disturbs all runs alike.
 
 A run that ends early (failed, cancelled) leaves, and the others go on without it. One that is left
-to another worker may still be measuring: then nobody's turn comes, and that worker goes on.
+to another worker may still be measuring: then nobody's turn comes, and all are left to that worker.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class Turns:
     """Shared by the runs of a round, which are named by their keys; for any thread.
 
     `seed` decides the order of each round, so that a worker that takes the runs over goes on in the
-    same one.
+    same one, also without those that have ended.
     """
 
     def __init__(self, runs: Sequence[int], seed: str) -> None:
@@ -49,9 +49,11 @@ class Turns:
 
     def order(self, number: int) -> list[int]:
         """The runs in the order of a round."""
-        order = list(self._runs)
-        random.Random(f"{self._seed}/{number}").shuffle(order)  # noqa: S311 -- repeatable
-        return order
+
+        def draw(run: int) -> float:
+            return random.Random(f"{self._seed}/{number}/{run}").random()  # noqa: S311 -- repeatable
+
+        return sorted(self._runs, key=draw)
 
     @asynccontextmanager
     async def turn(self, run: int, point: Point) -> AsyncIterator[None]:
@@ -82,9 +84,14 @@ class Turns:
         _grant(granted)
 
     def stop(self) -> None:
-        """Let no turn come any more; each run that waits is let go by itself."""
+        """Let no turn come any more; see `is_in_vain`."""
         with self._lock:
             self._is_over = True
+
+    def is_in_vain(self, run: int) -> bool:
+        """Whether the run waits for a turn that does not come."""
+        with self._lock:
+            return self._is_over and run in self._waiting
 
     def _next(self) -> list[Future[None]]:
         """Whose turn it is when all present runs wait: one of them, or all at the end."""

@@ -166,6 +166,7 @@ ELSEWHERE = {
     "taken_over": (LEASES, "a_lost_run_goes_before_the_queue_and_its_taker_knows"),
     "worker_stopped": (LEASES, "worker_stopped"),
     "end_not_seen": (LEASES, "end_not_seen"),
+    "turns_stopped": ("tests/ssh/test_slices.py", "turns_stopped"),
     "connection_lost": (CONNECTION, "a_dropped_connection_is_told_as_lost"),
     "hop_login_refused": (CONNECTION, "a_hop_that_refuses_the_key_is_named"),
     "hop_key_changed": (CONNECTION, "a_hop_with_another_host_key_is_not_passed"),

@@ -219,9 +219,17 @@ def _work(director: Director, claim: Claim, is_stored: bool) -> None:
 
 
 async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
+    turns = director.bench.turns
+
     async def pulse() -> Order:
         if stopping.is_set():
             return await sync_to_async(_let_go)(claim)
+        if turns is not None and turns.is_in_vain(claim.run_id):
+            return await sync_to_async(_let_go)(
+                claim,
+                "turns_stopped",
+                "Another run of its round is left to another worker.",
+            )
         return held_here.order_for(claim)
 
     execute_or_clean = clean_up_watched if is_stored else execute_watched
@@ -229,21 +237,25 @@ async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
         await execute_or_clean(director, pulse, interval_s=settings.HEARTBEAT_SECONDS)
     except Detached:
         # What it measures goes on there. Another slice would overlap with it.
-        if director.bench.turns is not None:
-            director.bench.turns.stop()
+        if turns is not None:
+            turns.stop()
         raise
     finally:
-        if director.bench.turns is not None:
+        if turns is not None:
             # It has ended on its machine: the others go on without it.
-            director.bench.turns.leave(claim.run_id)
+            turns.leave(claim.run_id)
         await director.bench.close()
         await director.reporter.settle()
 
 
-def _let_go(claim: Claim) -> Order:
+def _let_go(claim: Claim, code: str = "worker_stopped", message: str = "") -> Order:
     """Hand a run over: the next claim has it at once."""
     transitions.transition(
-        run_id=claim.run_id, to=Run.State.LOST, code="worker_stopped", token=claim.token
+        run_id=claim.run_id,
+        to=Run.State.LOST,
+        code=code,
+        message=message,
+        token=claim.token,
     )
     return "detach"
 

@@ -318,8 +318,11 @@ def catch_up(*, claim: Claim, seen_token: int, server_id: int | None) -> bool:
             token=claim.token,
         )
 
-    # A claim has started nothing yet: the run waits as before, unless it had lost its worker.
-    if claim.taken_over or not leave(Run.State.QUEUED):
+    # A claim has started nothing yet: the run waits as before, unless it had lost its worker. In
+    # turn it is lost as its partners are, so that the next claim has all of them.
+    in_turn = Run.objects.filter(pk=claim.run_id, campaign__slice_seconds__isnull=False)
+    is_lost = claim.taken_over or in_turn.exists()
+    if is_lost or not leave(Run.State.QUEUED):
         leave(Run.State.LOST)
     at_fault = server_id or claim.server_id
     if claim.last_tokens.get(at_fault, claim.token) is None:

@@ -138,3 +138,30 @@ def test_no_turn_comes_while_a_run_that_is_left_to_another_worker_may_be_measuri
         await asyncio.gather(*waiting[1:], return_exceptions=True)
 
     asyncio.run(act())
+
+
+def test_a_run_waits_in_vain_once_another_is_left_to_another_worker():
+    taking_turns = Turns((1, 2), "seed")
+    assert not taking_turns.is_in_vain(2)
+
+    async def act():
+        waiting = asyncio.create_task(taking_turns.reached(2, slice_of(1)))
+        await asyncio.sleep(0)
+        assert not taking_turns.is_in_vain(2)
+        taking_turns.stop()
+        taking_turns.leave(1)
+        assert taking_turns.is_in_vain(2)
+        assert not taking_turns.is_in_vain(1)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+    asyncio.run(act())
+
+
+def test_the_order_of_those_that_are_left_is_the_same_without_one_that_has_ended():
+    whole, rest = Turns(RUNS, "7/1"), Turns(RUNS[:2], "7/1")
+
+    for number in range(1, 40):
+        assert [run for run in whole.order(number) if run in RUNS[:2]] == rest.order(
+            number
+        )
