@@ -1,21 +1,23 @@
 """Campaigns in slices: the clusters of a round are up at once, and take turns."""
 
+import asyncio
 import os
 import signal
 import time
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from django.db import connection
 
 from runs.campaigns.services import campaigns
 from runs.compare.selectors.judge.ratios import Tables
+from runs.execution.errors import EndNotSeen
 from runs.models import Campaign, Lease, Run
 from runs.queue.services import execution, leases, supervision, transitions
-from runs.scenarios import slices
+from runs.scenarios import pgbench_procedure, slices
 from runs.scenarios.pgbench_procedure import Load
 from runs.why.services import ablations
 from runs.why.services.explanations import explain
@@ -163,6 +165,101 @@ def test_another_worker_goes_on_with_the_next_slice(server, at_work):
     assert before <= {row[:2] for row in slices}
     assert overlapping(slices) == []
     assert set(campaign.runs.values_list("attempt", flat=True)) == {1}
+
+
+def test_a_run_that_is_left_to_another_worker_takes_those_in_turn_with_it(
+    server, at_work, monkeypatch
+):
+    """Else they would wait for a turn for ever, and show signs of life."""
+    campaign, worker = at_work
+    unseen, other = campaign.runs.order_by("pk")
+    measure_slice = slices._slice
+
+    async def miss_the_third(bench, argv, ordinal, expected):
+        found = await measure_slice(bench, argv, ordinal, expected)
+        if ordinal == 3 and bench.plan.run_id == unseen.pk:
+            raise EndNotSeen("The end of slice-0003 was not seen.")
+        return found
+
+    monkeypatch.setattr(slices, "_slice", miss_the_third)
+    worker.join(timeout=120)
+
+    assert not worker.is_alive()
+    unseen.refresh_from_db()
+    other.refresh_from_db()
+    assert (unseen.state, unseen.code) == (Run.State.LOST, "end_not_seen")
+    assert (other.state, other.code) == (Run.State.LOST, "turns_stopped")
+    assert not Lease.objects.filter(run__isnull=False).exists()
+    monkeypatch.undo()
+    claim = leases.claim(server_id=server.pk, holder="second")
+    assert len(claim.led) == 1
+    execution.execute(claim)
+    assert set(campaign.runs.values_list("state", flat=True)) == {Run.State.FINISHED}
+    found = slices_of(campaign)
+    assert len(found) == 2 * 8
+    assert overlapping(found) == []
+
+
+def test_what_others_took_of_earlier_slices_is_known_after_another_worker_went_on(
+    server, at_work, monkeypatch
+):
+    campaign, worker = at_work
+    monkeypatch.setattr(slices, "LIVE_SECONDS", 0.0)
+    until_slice(campaign, 4)
+    execution.stopping.set()
+    worker.join(timeout=120)
+    execution.stopping.clear()
+    work_off(server.pk)
+
+    for run in campaign.runs.all():
+        shares = run.series.get(name="slice_foreign").values
+        assert len(shares) == 8
+        # Of the slice in which the worker changed nobody knows.
+        assert shares.count(None) <= 1
+
+
+def test_a_run_that_is_cancelled_while_it_waits_leaves_the_template_to_its_loader(
+    server, monkeypatch
+):
+    newest = server.installations.filter(bindir__in=server.bindirs).order_by(
+        "-version_num"
+    )[:1]
+    campaign = queued(
+        server,
+        repeats=1,
+        installations=list(newest),
+        levels={"clients": [1, 2]},
+    )
+    keys = {run.plan["template_key"] for run in campaign.runs.all()}
+    assert len(keys) == 1
+    assert "" not in keys
+    loading, go_on = Event(), Event()
+    load = pgbench_procedure.initialise
+
+    async def wait_while_loading(bench, **more):
+        loading.set()
+        await asyncio.to_thread(go_on.wait, 60)
+        await load(bench, **more)
+
+    monkeypatch.setattr(pgbench_procedure, "initialise", wait_while_loading)
+    worker = Thread(target=work_once, args=[server.pk])
+    worker.start()
+    assert loading.wait(60)
+    loader = campaign.runs.get(commands__step="start-to-load")
+    waiting = campaign.runs.exclude(pk=loader.pk).get()
+    transitions.cancel(run=waiting)
+    supervision.held_here.beat()
+    for _tick in range(300):
+        waiting.refresh_from_db()
+        if waiting.state == Run.State.CANCELLED:
+            break
+        time.sleep(0.1)
+    go_on.set()
+    worker.join(timeout=120)
+
+    loader.refresh_from_db()
+    assert (waiting.state, loader.state) == (Run.State.CANCELLED, Run.State.FINISHED)
+    assert loader.message == ""
 
 
 def test_the_others_go_on_without_a_run_whose_cluster_has_died(server, at_work):

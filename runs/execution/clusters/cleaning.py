@@ -82,9 +82,10 @@ class Cleaning:
             partial(treating.set_back_whatever_was, self.bench)
         )
         prepared: dict[tuple[Node, Cluster], bool] = {}
-        for nodes in self._clusters():
+        clusters = self._clusters(await self.preparing.started_clusters())
+        for nodes in clusters:
             await self.attempt(partial(self._stop_cluster, *nodes, prepared))
-        served = [nodes for nodes in self._clusters() if nodes not in prepared]
+        served = [nodes for nodes in clusters if nodes not in prepared]
         needless = [
             (node, cluster)
             for (node, cluster), is_prepared in prepared.items()
@@ -116,8 +117,11 @@ class Cleaning:
             return False
         return True
 
-    def _clusters(self) -> list[tuple[Node, Cluster]]:
-        """Every cluster that this run may have started; standbys before their primaries."""
+    def _clusters(self, prepared: Sequence[Cluster]) -> list[tuple[Node, Cluster]]:
+        """Every cluster that this run may have started; standbys before their primaries.
+
+        `prepared` are those that it prepares itself.
+        """
         members = reversed(self.bench.members.values())
         started_clusters = [
             (member.node, member.cluster)
@@ -125,7 +129,7 @@ class Cleaning:
             if member.node not in self.left_out
         ]
         return started_clusters + [
-            (self.bench.database, cluster) for cluster in self.preparing.clusters
+            (self.bench.database, cluster) for cluster in prepared
         ]
 
     async def _clean_machines(

@@ -102,8 +102,19 @@ class Preparing:
 
     @property
     def clusters(self) -> tuple[Cluster, ...]:
-        """Every cluster that this run may have started."""
+        """Every cluster that it may start."""
         return (self.cluster, self.template) if self.template else (self.cluster,)
+
+    async def started_clusters(self) -> tuple[Cluster, ...]:
+        """Those of them that it may have started.
+
+        In turn another run may be loading the template at this moment.
+        """
+        if self.bench.turns is None or self.template is None:
+            return self.clusters
+        noted = _note_of(self.bench.database, self.template.directory)
+        found = await self.bench.database.run(["test", "-e", noted])
+        return self.clusters if found.exit_status == 0 else (self.cluster,)
 
     async def prepare(self, free: int) -> None:
         """Make sure that the cluster is there, loaded and stopped; `free` is in bytes."""
@@ -242,10 +253,15 @@ class Preparing:
 
 async def replace_folder(node: Node, directory: str) -> None:
     """Start with an empty, marked folder, once: a replay must not remove what it then finds."""
-    noted = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
+    noted = _note_of(node, directory)
     await node.retry_on_host(
         partial(node.base.replace, path=directory, noted=noted, fence=node.fence)
     )
+
+
+def _note_of(node: Node, directory: str) -> str:
+    """The file that says that the run has begun a folder."""
+    return f"{node.directory}/begun-{directory.rpartition('/')[2]}"
 
 
 def did_not_start(result: StepResult, log: str, base_dir: str) -> TargetProblem:
