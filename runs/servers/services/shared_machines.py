@@ -8,6 +8,7 @@ say that a server is a machine of its own, such as a container with processors f
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -104,7 +105,9 @@ def join(*, server: Server) -> Server:
 def require_free(run: Run, server_id: int) -> None:
     """Raise MachineTaken if another run has the machine of one of this run's servers."""
     leases = Lease.objects.filter(server__machine__servers=server_id, run__isnull=False)
-    other = leases.exclude(run=run).select_related("server").first()
+    # A run in turn has the lease of the run that leads it.
+    own = Run.objects.filter(pk=run.pk).values(leader=Coalesce("led_by", "pk"))
+    other = leases.exclude(run__in=own).select_related("server").first()
     if other is not None:
         raise MachineTaken(
             gettext_noop(

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from runs.execution.errors import MachineTaken
 from runs.execution.machine.identity import Identity
-from runs.models import Build, Lease, Machine, Run, Server
+from runs.models import Build, Campaign, Lease, Machine, Run, Server
 from runs.queue.services import leases, transitions
 from runs.servers.selectors.shared_machines import alike, twins_of
 from runs.servers.services import shared_machines
@@ -270,3 +270,17 @@ def test_no_two_runs_of_one_machine_overlap_however_many_workers_claim():
     assert (
         max(time for times in spans for span in times for time in span) < timezone.now()
     )
+
+
+def test_a_run_in_turn_does_not_take_its_own_leader_for_a_stranger(pair):
+    rack, again = pair
+    campaign = factories.campaign(
+        on=rack, factors={"version": ["16.14"], "clients": [1, 2]}, repeats=1
+    )
+    Campaign.objects.filter(pk=campaign.pk).update(slice_seconds=1)
+    taken = claim(rack)
+    (led,) = taken.led
+
+    for key in (taken.run_id, led.run_id):
+        shared_machines.require_free(Run.objects.get(pk=key), rack.pk)
+        shared_machines.require_free(Run.objects.get(pk=key), again.pk)
