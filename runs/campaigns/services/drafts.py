@@ -123,6 +123,11 @@ class Draft:
         )
 
     @property
+    def remeasures_at_most(self) -> int:
+        """How often a doubtful run is measured again: in slices another round is, not a run."""
+        return 0 if self.slice_seconds else self.remeasures
+
+    @property
     def allows_verdict(self) -> bool:
         """Whether something in it shows how far figures of a cell scatter."""
         return self.repeats_at_most > 1 or self.slice_seconds is not None

@@ -256,7 +256,7 @@ def estimate(design_or_draft: Design | Draft) -> Estimate:
         runs=design.count * draft.repeats,
         seconds=together(least for least, _most in seconds),
         problems=list(problems(design, planned_at_most)),
-        most_runs=planned_at_most * (1 + draft.remeasures),
+        most_runs=planned_at_most * (1 + draft.remeasures_at_most),
         most_seconds=together(most for _least, most in seconds),
         fits=design.fits,
         remarks=fitted_configurations.remarks(design.fits),
@@ -281,5 +281,6 @@ def _seconds(design: Design, server_part: Part) -> tuple[float, float]:
     )
     return (
         prepared + draft.repeats * round_of_runs,
-        prepared + draft.repeats_at_most * (1 + draft.remeasures) * round_of_runs,
+        prepared
+        + draft.repeats_at_most * (1 + draft.remeasures_at_most) * round_of_runs,
     )

@@ -3,7 +3,7 @@
 The clusters of all cells of a server are up at once then, so their memory is needed together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from django.utils.translation import gettext as _
@@ -20,6 +20,7 @@ from runs.campaigns.services.designs import Design, Part, resolve
 from runs.campaigns.services.drafts import Draft
 from runs.cells.selectors import recorded_seconds
 from runs.configurations.services.fitted_configurations import major_of
+from runs.models import Server
 from runs.postgresql_settings.effective import Effective
 from runs.scenarios import arrangements, registry, slices
 from runs.shared.errors import Problem
@@ -40,6 +41,9 @@ def problems(design: Design) -> Iterator[Problem]:
         message = _("This scenario is measured in whole runs: its load is not steady.")
         yield _problem("no_slices", message)
     yield from _machine_problems(design)
+    if all(len(server_part.cells) < 2 for server_part in design.parts):
+        message = _("Slices take turns with those of another condition on the server.")
+        yield _problem("slices_alone", message)
     yield from _length_problems(design, slice_s)
     for server_part in design.parts:
         yield from _memory_problems(server_part)
@@ -65,6 +69,11 @@ def _length_problems(design: Design, slice_s: int) -> Iterator[Problem]:
     if seconds is None:
         return
     number = slices.number_of({"duration": seconds}, slice_s)
+    if seconds % slice_s:
+        message = _("%(seconds)d s are no whole number of slices of %(slice)d s.")
+        message %= {"seconds": seconds, "slice": slice_s}
+        remedy = _("Change the duration, or the slices.")
+        yield Problem("out_of_range", message, remedy, "duration")
     if not LEAST_SLICES <= number <= MOST_SLICES:
         words = {"number": number, "least": LEAST_SLICES, "most": MOST_SLICES}
         message = (
@@ -90,22 +99,35 @@ def _memory_problems(server_part: Part) -> Iterator[Problem]:
         message %= {"number": number, "most": MOST_IN_TURN}
         remedy = _("Choose fewer levels, or whole runs.")
         yield Problem("too_many_in_turn", message, remedy, "slice_seconds")
-    hardware = server_part.server.hardware
-    memory = hardware.memory_bytes if hardware else None
-    needed = needed_bytes(server_part)
-    if memory is not None and needed > memory * MOST_OF_MEMORY:
-        message = _(
-            "%(number)d clusters at once have %(needed).3g GiB of shared_buffers; %(server)s has "
-            "%(memory).3g GiB of memory."
-        )
-        words = {
-            "number": number,
-            "needed": needed / 2**30,
-            "server": server_part.server.name,
-            "memory": memory / 2**30,
-        }
-        remedy = _("Choose fewer levels, a configuration with less, or whole runs.")
-        yield Problem("memory_too_small", message % words, remedy, "slice_seconds")
+    remedy = _("Choose fewer levels, a configuration with less, or whole runs.")
+    problem = memory_problem(
+        server_part.server, number, needed_bytes(server_part), remedy
+    )
+    if problem is not None:
+        yield problem
+
+
+def memory_problem(
+    server: Server, number: int, needed: int, remedy: str
+) -> Problem | None:
+    """What is wrong where so many clusters have `needed` bytes of shared_buffers together.
+
+    None if that is left for them, or the server's memory is not known.
+    """
+    memory = server.hardware.memory_bytes if server.hardware else None
+    if memory is None or needed <= memory * MOST_OF_MEMORY:
+        return None
+    message = _(
+        "%(number)d clusters at once have %(needed).3g GiB of shared_buffers; %(server)s has "
+        "%(memory).3g GiB of memory."
+    )
+    words = {
+        "number": number,
+        "needed": needed / 2**30,
+        "server": server.name,
+        "memory": memory / 2**30,
+    }
+    return Problem("memory_too_small", message % words, remedy, "slice_seconds")
 
 
 def expected(draft: Draft) -> Expected | None:
@@ -125,13 +147,8 @@ def expected(draft: Draft) -> Expected | None:
 
 
 def is_preferred(design: Design) -> bool:
-    """Whether a design in slices is possible, and would show clearly more than whole runs.
-
-    A single cell has nobody to take turns with.
-    """
-    if all(len(server_part.cells) < 2 for server_part in design.parts) or any(
-        problems(design)
-    ):
+    """Whether a design in slices is possible, and would show clearly more than whole runs."""
+    if any(problems(design)):
         return False
     expected_effects = expected(design.draft)
     return expected_effects is not None and expected_effects.prefers_slices
@@ -150,9 +167,11 @@ MOST_OF_MEMORY = 0.6
 def needed_bytes(server_part: Part) -> int:
     """The shared_buffers of all clusters of a server together."""
     return sum(
-        Effective(cell.cluster_settings, major_of(cell.installation)).bytes(
-            "shared_buffers"
-        )
-        or 0
+        shared_buffers(cell.cluster_settings, major_of(cell.installation))
         for cell in server_part.cells
     )
+
+
+def shared_buffers(settings: Mapping[str, str], major: str) -> int:
+    """How many bytes a cluster with these settings has of them."""
+    return Effective(settings, major).bytes("shared_buffers") or 0

@@ -15,12 +15,13 @@ from django.utils.translation import gettext_noop
 
 from runs.access.services import audit
 from runs.analysis.why.proof import A
-from runs.campaigns.services import repetitions
+from runs.campaigns.services import repetitions, slicing
 from runs.campaigns.services.titles import make_titles
 from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.loads.selectors import loads
 from runs.loads.selectors.answers import LoadAnswer, Row
 from runs.models import Campaign, Cell, Load, Run
+from runs.models.postgres import major_version
 from runs.queue.services import plans
 from runs.queue.services.plans import NewRun
 from runs.scenarios import statements
@@ -51,7 +52,7 @@ def queue(
     """Queue the trial of a statement that `answer` calls slower.
 
     Raises ServiceError `nothing_to_try`, `already_measured`, `nothing_to_repeat`,
-    `plan_of_other_version`.
+    `plan_of_other_version`, `memory_too_small`.
     """
     row = _row(answer, statement)
     settings = {one.name: one.value for one in row.cause.settings} if row.cause else {}
@@ -65,11 +66,25 @@ def queue(
         _side(measured, answer.base, A),
         _side(measured, answer.head, trial.level(settings)),
     )
+    _require_memory(sides)
     campaign = _campaign(load, measured, sides, _parameters(measured, row), by)
     _queue(campaign, sides)
     details = {"campaign": campaign.slug, "settings": list(settings)}
     audit.record("trial_queued", campaign, after=details)
     return campaign
+
+
+def _require_memory(sides: Sequence[_Side]) -> None:
+    """Both clusters are up at once."""
+    needed = sum(
+        slicing.shared_buffers(side.plan.settings, major_version(side.plan.version_num))
+        for side in sides
+    )
+    remedy = _("Measure the load with a configuration that has less.")
+    server = sides[0].run.server
+    problem = server and slicing.memory_problem(server, len(sides), needed, remedy)
+    if problem:
+        raise ServiceError(problem.code, problem.message, remedy=problem.remedy)
 
 
 def _row(answer: LoadAnswer, statement: int) -> Row:

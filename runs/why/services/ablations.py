@@ -5,7 +5,7 @@ tools, load and treatment. Each arm has a cluster of its own, so that B again is
 in the same way: what differs between two such clusters is no effect.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.contrib.auth.models import User
@@ -19,13 +19,14 @@ from runs.access.services import audit
 from runs.analysis.why import repairs, suspects
 from runs.analysis.why.proof import AGAIN, ALL, GIVEN, LOOKS, A, B
 from runs.analysis.why.suspects import Suspect
-from runs.campaigns.services import random_order, repetitions
+from runs.campaigns.services import random_order, repetitions, slicing
 from runs.campaigns.services.campaign_limits import MOST_IN_TURN, MOST_SECONDS_IN_TURN
 from runs.execution.evidence.evidence import WAITS_SINCE
 from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.fingerprints import fingerprint
 from runs.models import Ablation, Campaign, Cell, Run
+from runs.models.postgres import major_version
 from runs.queue.services import plans
 from runs.queue.services.plans import NewRun
 from runs.shared.errors import ServiceError
@@ -213,7 +214,7 @@ def _slice_seconds(
 ) -> int | None:
     """Those of both sides, if they were measured in slices: then the arms of a round take turns.
 
-    None where so many arms may not be up at once.
+    None where so many arms may not be up at once, or have too little memory.
     """
     lengths = {plan.slice_s for _run_of_cell, plan in plan_of.values()}
     seconds = max(
@@ -222,7 +223,21 @@ def _slice_seconds(
     is_too_long = seconds * len(arms) > MOST_SECONDS_IN_TURN
     if len(lengths) > 1 or len(arms) > MOST_IN_TURN or is_too_long:
         return None
-    return lengths.pop() or None
+    slice_s = lengths.pop()
+    return slice_s if slice_s and _have_memory(len(arms), plan_of.values()) else None
+
+
+def _have_memory(arms: int, sides: Collection[tuple[Run, RunPlan]]) -> bool:
+    """Whether so many clusters like those of the sides fit into the memory of each machine."""
+    most = max(
+        slicing.shared_buffers(plan.settings, major_version(plan.version_num))
+        for _run_of_cell, plan in sides
+    )
+    return not any(
+        slicing.memory_problem(run.server, arms, arms * most, remedy="")
+        for run, _plan_of_run in sides
+        if run.server is not None
+    )
 
 
 def _campaign(

@@ -9,6 +9,7 @@ from django.db import transaction
 from runs.campaigns.services import campaigns, estimates, repeats
 from runs.campaigns.services.campaign_limits import MOST_IN_TURN
 from runs.campaigns.services.designs import resolve
+from runs.compare.selectors.judge.ratios import Tables
 from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Run, Series
@@ -71,6 +72,7 @@ def test_a_scenario_that_offers_no_slices_says_so(draft):
         ({"slice_seconds": 11}, "out_of_range"),
         ({"slice_seconds": 0}, "out_of_range"),
         ({"parameters": {"scale": 1, "duration": 3}}, "out_of_range"),
+        ({"slice_seconds": 5}, "out_of_range"),
         ({"parameters": {"scale": 1, "duration": 1000}, "levels": {"clients": [1, 2]}},
          "out_of_range"),
         ({"levels": {"clients": list(range(1, MOST_IN_TURN))}}, "too_many_in_turn"),
@@ -168,3 +170,39 @@ def test_what_is_wrong_is_said_with_its_remedy(draft):
 
     assert refused.value.code == "out_of_range"
     assert refused.value.remedy
+
+
+def test_a_condition_alone_has_nobody_to_take_turns_with(server, draft):
+    newest = [server.installations.order_by("version_num").last()]
+
+    assert "slices_alone" in codes(replace(draft, installations=newest))
+    assert "slices_alone" not in codes(
+        replace(draft, installations=newest, is_a_a=True)
+    )
+
+
+def test_the_estimate_of_slices_has_no_run_that_is_measured_again(draft):
+    in_turn, whole = (
+        estimates.estimate(replace(draft, slice_seconds=seconds, remeasures=2))
+        for seconds in (1, None)
+    )
+
+    assert in_turn.most_runs == in_turn.runs
+    assert whole.most_runs == 3 * whole.runs
+
+
+@pytest.mark.parametrize("hours_apart", [0, 1])
+def test_runs_that_took_no_turns_are_compared_with_nothing(draft, hours_apart):
+    """However many repeats there are: the machine may have drifted in between."""
+    campaign = campaigns.create(draft=draft)
+    measured(campaign, 0.001)
+    for run in campaign.runs.select_related("cell"):
+        factories.finish(run, tps=1000 + run.cell.ordinal)
+        start = 1e9 + 3600 * hours_apart * run.cell.ordinal
+        run.series.filter(name="slice_at").update(start=start)
+
+    (row,) = Tables(campaign, "tps").list_rows()
+
+    reasons = ("no_shared_rounds",) if hours_apart else ()
+    assert row.comparison.reasons == reasons
+    assert (row.comparison.low is None) == bool(hours_apart)

@@ -17,7 +17,7 @@ from runs.execution.plan import RunPlan
 from runs.execution.reporter import ArtifactData
 from runs.loads.services import dumps, loads, results
 from runs.loads.services.loads import Brought
-from runs.models import Campaign, Load, LoadPart, Membership, Project, Run
+from runs.models import Campaign, Load, LoadPart, Membership, Project, Run, Server
 from runs.queue.services import load_contents
 from runs.statements import content, trial
 from runs.statements.found import Found, FoundUnit, FoundWhole
@@ -690,6 +690,22 @@ def test_the_setting_that_puts_a_slower_statement_back_is_tried_and_named(
     assert all(f'href="{address}"' in body(client.get(page)) for page in pages)
     client.logout()
     assert not any(load.slug + "/answers" in body(client.get(page)) for page in pages)
+
+
+def test_a_trial_whose_clusters_have_no_memory_at_once_is_refused(
+    client, load, memoized
+):
+    for run in memoized.runs.exclude(plan=None):
+        plan = {**run.plan, "settings": {"shared_buffers": "4GB"}}
+        memoized.runs.filter(pk=run.pk).update(plan=plan)
+    hardware = factories.hardware("12 GiB")
+    hardware.memory_bytes = 12 * 2**30
+    hardware.save()
+    Server.objects.update(hardware=hardware)
+    text = body(try_it(client, load, memoized))
+    assert "2 clusters at once have 8 GiB of shared_buffers" in text
+    assert "Measure the load with a configuration that has less." in text
+    assert not Campaign.objects.filter(slice_seconds=1).exists()
 
 
 def test_a_trial_has_its_title_in_the_language_of_its_reader(client, load, memoized):

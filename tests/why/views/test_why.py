@@ -15,7 +15,16 @@ from runs.configurations.services import configurations
 from runs.configurations.services.contents import Content
 from runs.execution.evidence.accounting import FILE
 from runs.execution.reporter import ArtifactData
-from runs.models import Ablation, Artifact, Campaign, Observation, Project, Run, Series
+from runs.models import (
+    Ablation,
+    Artifact,
+    Campaign,
+    Observation,
+    Project,
+    Run,
+    Series,
+    Server,
+)
 from runs.postgresql_settings.catalogue import catalogue
 from runs.queue.services import results
 from runs.queue.services.artifacts import path_of
@@ -1096,6 +1105,19 @@ def test_arms_of_what_was_measured_in_slices_take_turns(member, measured, addres
     made = queue(member, address)
     assert made.campaign.slice_seconds == 1
     assert {run.plan["slice_s"] for run in made.campaign.runs.all()} == {1}
+
+
+def test_arms_that_have_no_memory_at_once_are_whole_runs(member, measured, address):
+    for run in Run.objects.filter(campaign=measured).select_related("server"):
+        plan = {**run.plan, "slice_s": 1}
+        plan["settings"] = {**plan["settings"], "shared_buffers": "4GB"}
+        Run.objects.filter(pk=run.pk).update(plan=plan)
+    hardware = factories.hardware("16 GiB")
+    hardware.memory_bytes = 16 * 2**30
+    hardware.save()
+    Server.objects.update(hardware=hardware)
+    made = queue(member, address)
+    assert made.campaign.slice_seconds is None
 
 
 def test_arms_of_whole_runs_are_whole_runs(member, measured, address):
