@@ -28,8 +28,9 @@ class Cell:
     the runs where they are numbers of events, or one has no logarithm. `unit` is that of the last
     decimal of the values, 0 where they are exact. `repeats_known` is false for a published value
     without a number of repeats: `n` is 1 then, as it has no spread. Of runs that were measured in
-    turn `slices` are the logarithms of their parts, and `rounds` the round of each: within the
-    campaign these are compared, elsewhere the runs.
+    turn `slices` are the logarithms of their parts, and `rounds` the round of each that counts:
+    within the campaign these are compared, elsewhere the runs. `turns_on` are the servers on which
+    they were measured in turn.
     """
 
     n: int
@@ -44,6 +45,7 @@ class Cell:
     unit: float = 0.0
     slices: tuple[float, ...] = ()
     rounds: tuple[Hashable, ...] = ()
+    turns_on: frozenset[Hashable] = frozenset()
 
     @property
     def measured(self) -> tuple[float, ...]:
@@ -63,6 +65,14 @@ class Cell:
     def shares_rounds(self, cell: Cell) -> bool:
         """Whether both have slices of enough of the same rounds to be compared."""
         return len(set(self.rounds) & set(cell.rounds)) >= LEAST_ROUNDS
+
+    def needs_rounds(self, cell: Cell) -> bool:
+        """Whether the two can be compared by the slices of common rounds only.
+
+        Those on a machine that drifts, whose runs were to take turns.
+        """
+        is_other = cell is not self and cell.campaign == self.campaign
+        return is_other and bool(self.turns_on & cell.turns_on)
 
     @property
     def values(self) -> tuple[float, ...]:

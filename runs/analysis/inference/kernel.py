@@ -380,6 +380,8 @@ def _sides(model: Model, pair: Pair) -> list[Cell]:
 def _explain_missing_interval(model: Model, pair: Pair) -> tuple[Reason, ...]:
     """A published median of three runs is not a single run: its spread was just not printed."""
     sides = _sides(model, pair)
+    if len(sides) == 2 and sides[0].needs_rounds(sides[1]):
+        return ("no_shared_rounds",)
     unspread = [
         side.n for side in sides if side.variance is None and side.repeats_known
     ]

@@ -224,13 +224,16 @@ class Model:
     def is_tested(self, pair: Pair) -> bool:
         """Whether both sides were measured, positive, and have a known spread.
 
-        That of single runs in slices is known between cells of one campaign.
+        That of single runs in slices is known between cells of one campaign. Of those that were to
+        take turns only common rounds are compared.
         """
         if pair.base is None or pair.head is None:
             return False
         base, head = self.cells[pair.base], self.cells[pair.head]
         if base.mean is None or head.mean is None:
             return False
+        if base.needs_rounds(head):
+            return base.shares_rounds(head)
         if base.variance is not None and head.variance is not None:
             return True
         return base.campaign == head.campaign and base.shares_rounds(head)

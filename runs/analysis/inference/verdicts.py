@@ -35,6 +35,7 @@ Without = Literal[
     "single_run",
     "repeats_unknown",
     "spread_unknown",
+    "no_shared_rounds",
     "suspicious",
     "all_alike",
 ]

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -173,3 +174,77 @@ def test_half_a_width_is_that_of_the_judgement():
     half = slices.half_width(slices.cells_of(runs, "tps"), 0.05)
 
     assert half == pytest.approx(math.log(inference.high / inference.low) / 2, rel=0.05)
+
+
+def test_a_run_that_was_measured_right_after_the_other_shares_no_round():
+    """Though their slices of one number are less than half a minute apart."""
+    base, head = pair(12)
+    length = base.at[-1] - base.at[0]
+    at_once = replace(head, at=[at + length for at in head.at])
+
+    assert length < slices.MOST_APART
+    assert slices.cells_of([base, at_once], "tps") == {}
+
+
+def test_slices_of_long_transactions_are_rounds_though_they_are_far_apart():
+    """A statement of 40 s in slices of a second: three runs take two minutes for a round."""
+    runs = [
+        run(cell, [100.0, 101.0, 99.0, 100.0], apart=120.0, offset=40.0 * cell)
+        for cell in (1, 2, 3)
+    ]
+
+    cells = slices.cells_of(runs, "tps")
+
+    assert [len(cells[cell].rounds) for cell in (1, 2, 3)] == [4, 4, 4]
+
+
+def test_a_round_in_which_the_worker_changed_is_none():
+    """It measured one slice, and a minute later another worker the other one."""
+    base, head = pair(12)
+    later = [at if place < 5 else at + 60 for place, at in enumerate(base.at)]
+    late = [at if place < 6 else at + 60 for place, at in enumerate(head.at)]
+
+    rounds = slices.rounds_of([replace(base, at=later), replace(head, at=late)])
+
+    assert [name[2] for name in rounds] == [*range(5), *range(6, 12)]
+
+
+def test_half_a_width_is_the_widest_of_several_servers():
+    quiet, restless = pair(seed=3, scatter=0.01), pair(seed=3, scatter=0.1)
+    elsewhere = [replace(one, cell=one.cell + 2, server="another") for one in restless]
+
+    def width(runs):
+        return slices.half_width(slices.cells_of(runs, "tps"), 0.05)
+
+    assert width([*quiet, *elsewhere]) == width(restless) > width(quiet)
+
+
+def test_repeats_that_took_no_turns_with_each_other_are_not_compared_by_their_runs():
+    base, head = (
+        Cell(2, mean, 0.01, "campaign", (mean, mean + 0.1), turns_on=frozenset(on))
+        for mean, on in ((1.0, ["a"]), (2.0, ["a"]))
+    )
+
+    (inference,) = judge(Model([base, head]), [Pair(0, 1)], direction="higher")
+    assert inference.verdict == "too_few_runs"
+    assert inference.reasons == ("no_shared_rounds",)
+
+    elsewhere = replace(head, turns_on=frozenset("b"))
+    (inference,) = judge(Model([base, elsewhere]), [Pair(0, 1)], direction="higher")
+    assert inference.low is not None
+
+
+def test_many_slices_are_asked_for_their_usual_share_once_a_run():
+    class Counted(list):
+        passes = 0
+
+        def __iter__(self):
+            Counted.passes += 1
+            return super().__iter__()
+
+    base, head = pair(200)
+    shares = Counted([10.0] * 200)
+    runs = [replace(base, foreign=shares), replace(head, foreign=shares)]
+
+    assert len(slices.undisturbed(slices.rounds_of(runs))) == 200
+    assert Counted.passes == 2

@@ -130,6 +130,7 @@ REASONS = {
     "suspicious": _("suspicious: run this job once more"),
     "all_alike": _("all lost alike: run the base again"),
     "spread_unknown": _("spread not printed"),
+    "no_shared_rounds": _("their runs took no turns with each other"),
     "other_machines": _("runs of machines that measured one side alone are left out"),
     "other_jobs": _("runs of jobs that measured one side alone are left out"),
 }

@@ -310,14 +310,20 @@ def _sliced(
     with_slices = {}
     for keys in by_campaign.values():
         runs = run_slices.list_sliced_runs(keys)
+        servers = group_by_key((run.cell, run.server) for run in runs)
         for metric_key, metric in metrics.items():
             if metric.name not in run_slices.SERIES:
                 continue
-            for key, sliced_cell in slices.cells_of(runs, metric.name).items():
+            sliced_cells = slices.cells_of(runs, metric.name)
+            for key, of_cell in servers.items():
                 cell = cells_found.get((key, metric_key))
                 if cell is not None and cell.mean is not None:
+                    found = sliced_cells.get(key)
                     with_slices[key, metric_key] = replace(
-                        cell, slices=sliced_cell.logs, rounds=sliced_cell.rounds
+                        cell,
+                        slices=found.logs if found else (),
+                        rounds=found.rounds if found else (),
+                        turns_on=frozenset(of_cell),
                     )
     return with_slices
 
