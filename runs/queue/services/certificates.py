@@ -139,7 +139,7 @@ def _evidence(
             for name, usage_values in usage.items()
         ],
         rates=_points(series.get(RATE)),
-        duration_s=_seconds_of_load(parameters, usage, repeats),
+        duration_s=_seconds_of_load(parameters, usage, slice_s, repeats),
         turns=_turns(parameters, slice_s, repeats),
         speeds=speeds,
         clients=run.cell.levels.get("clients") or parameters.get("clients"),
@@ -159,19 +159,22 @@ def _evidence(
 def _seconds_of_load(
     parameters: Mapping[str, Any],
     usage: Mapping[str, Mapping[str, float]],
-    repeats: int = 1,
+    slice_s: int,
+    repeats: int,
 ) -> float | None:
     """As asked for, less if the load was on for less, as fio's.
 
-    Of slices those of all `repeats`.
+    Of slices those of all `repeats`: a run that has finished has all of them, also those of which
+    the usage is not known, since another worker began them.
     """
     if not parameters.get("duration"):
         return None
+    if slice_s:
+        return float(slices.number_of(parameters, slice_s) * slice_s * repeats)
     seconds_asked = float(parameters["duration"])
-    seconds = min(
+    return min(
         [seconds_asked, *(machine_usage["seconds"] for machine_usage in usage.values())]
     )
-    return seconds * repeats
 
 
 def _turns(parameters: Mapping[str, Any], slice_s: int, repeats: int) -> int | None:

@@ -1,7 +1,9 @@
 """Stores the results of a run: measurements, series, artifacts, settings, quality notes."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 
 from django.db import transaction
 
@@ -12,6 +14,7 @@ from runs.models.measurements import Statistic
 from runs.postgresql_settings import secrets
 from runs.queue.services import artifacts, certificates, leases, transitions
 from runs.seals.selectors.seals import figures_digest
+from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData
 
 logger = logging.getLogger(__name__)
@@ -32,9 +35,10 @@ def store(
         return False
     run = Run.objects.select_related("cell").get(pk=run_id)
     run.measurements.all().delete()
+    series = _fill_shares(run_id, findings.series)
     if not has_failed:
         run.series.all().delete()
-    _store(run, findings)
+    _store(run, findings, series)
     if not has_failed:
         certificates.issue(run=run, usage=findings.usage)
         shared = Metric.objects.filter(name__in=findings.measurements, project=None)
@@ -67,7 +71,7 @@ def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
             interval=data.interval,
             values=list(data.values),
         )
-        for data in series
+        for data in _fill_shares(run_id, list(series))
     }
     Series.objects.bulk_create(
         rows.values(),
@@ -77,7 +81,42 @@ def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
     )
 
 
-def _store(run: Run, findings: Findings) -> None:
+_OF_SLICES = (
+    known_metrics.SLICE_TPS.name,
+    known_metrics.SLICE_LATENCY.name,
+    known_metrics.SLICE_AT.name,
+    known_metrics.SLICE_FOREIGN.name,
+)
+
+
+def _fill_shares(run_id: int, series: Sequence[SeriesData]) -> Sequence[SeriesData]:
+    """The series, with what another worker saw of the machine's others in the same slices.
+
+    A worker that takes a run over reads the figures of earlier slices again, but not those. Until
+    it has read all of them, those that are stored stay.
+    """
+    of_name = {data.name: data for data in series}
+    begun = of_name.get(known_metrics.SLICE_AT.name)
+    shares = of_name.get(known_metrics.SLICE_FOREIGN.name)
+    if begun is None or shares is None or None not in shares.values:
+        return series
+    names = [begun.name, shares.name]
+    stored = {
+        row.name: row for row in Series.objects.filter(run=run_id, name__in=names)
+    }
+    # Of another attempt they are of other slices.
+    if len(stored) < len(names) or stored[begun.name].start != begun.start:
+        return series
+    if len(stored[begun.name].values) > len(begun.values):
+        return [data for data in series if data.name not in _OF_SLICES]
+    filled = tuple(
+        known_share if share is None else share
+        for share, known_share in zip_longest(shares.values, stored[shares.name].values)
+    )
+    return [replace(data, values=filled) if data is shares else data for data in series]
+
+
+def _store(run: Run, findings: Findings, series: Sequence[SeriesData]) -> None:
     # The files of the old rows are removed by pruning.
     run.artifacts.all().delete()
     notes = [note.stored for note in findings.notes]
@@ -92,7 +131,7 @@ def _store(run: Run, findings: Findings) -> None:
         notes.append(
             {"code": "artifact_not_kept", "message": message, "level": "warning"}
         )
-    store_series(run_id=run.pk, series=findings.series)
+    store_series(run_id=run.pk, series=series)
     if findings.settings:
         run.settings = snapshot(settings=findings.settings)
     run.server_version = findings.server_version

@@ -369,16 +369,18 @@ def test_a_quiet_run_is_valid_and_its_campaign_ends(server):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "seconds", "asked"),
+    ("parameters", "seconds", "in_turn", "asked"),
     [
-        ({"duration": 2}, 60.0, 2.0),
-        ({"duration": 6}, 0.5, 0.5),  # fio is done when its size is
-        ({"scale_percent": 20}, 3.0, None),  # statements take what they take
+        ({"duration": 2}, 60.0, (0, 1), 2.0),
+        ({"duration": 6}, 0.5, (0, 1), 0.5),  # fio is done when its size is
+        ({"scale_percent": 20}, 3.0, (0, 1), None),  # statements take what they take
+        # Of most slices the usage is not known, where another worker began them.
+        ({"duration": 60}, 3.3, (1, 2), 120.0),
     ],
 )
-def test_a_load_is_as_long_as_it_was_on(parameters, seconds, asked):
+def test_a_load_is_as_long_as_it_was_on(parameters, seconds, in_turn, asked):
     usage = {"database": QUIET | {"seconds": seconds}}
-    assert certificates._seconds_of_load(parameters, usage) == asked
+    assert certificates._seconds_of_load(parameters, usage, *in_turn) == asked
 
 
 @pytest.mark.parametrize(
