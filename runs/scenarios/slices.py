@@ -217,7 +217,8 @@ def rates(slices: Sequence[Slice]) -> list[float | None]:
 
     None where no transaction ended, and others of the run have many: see FEW_TRANSACTIONS.
     """
-    usual = statistics.median(one_slice.transactions for one_slice in slices)
+    numbers = [one_slice.transactions for one_slice in slices if one_slice.transactions]
+    usual = statistics.median(numbers) if numbers else 0.0
     return [
         one_slice.result.tps
         if one_slice.transactions
