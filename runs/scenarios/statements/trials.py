@@ -66,6 +66,8 @@ async def measure(bench: Bench, load: LoadContent, tried: Trial) -> None:
             time = await _execute(bench, tried.unit, arm, number)
             if time is not None:
                 found[arm.name][number] = time
+    for act in bench.after_slices:
+        await act()
     await _reach(bench, turns.END)
     times = TrialTimes({name: of_arm for name, of_arm in found.items() if of_arm})
     kept = content.sealed(load.key, times.to_json())
