@@ -46,6 +46,8 @@ _CELL = re.compile(r"</t[dh]>\s*+<t[dh]\b[^<>]{0,300}>", re.IGNORECASE)
 _ROW = re.compile(r"</tr>", re.IGNORECASE)
 # Code in a list or table of Markdown.
 _CODE = re.compile(r"\A\s*+[-*|] ?[^`]*+`")
+# A list of Markdown, each a setting.
+_BULLET = re.compile(r"\A\s{0,20}+([-*+•])\s++(?=[A-Za-z_][\w.]{1,80}+\s*+=)")
 # Heroku's names.
 _HEADING = re.compile(r"\A=== ")
 _DASHED = re.compile(r"\A[a-z]{1,40}(?:-[a-z]{1,40}){1,8}+(?=: )")
@@ -73,6 +75,7 @@ def plain(text: str) -> str:
     # A fence within a line.
     lines = [line.replace("```", " ") for line in lines]
     lines = [line.replace("`", "") if _CODE.match(line) else line for line in lines]
+    lines = _listed_lines(lines)
     # A heading of Jira.
     lines = [
         line.replace("||", "|") if line.startswith("||") else line for line in lines
@@ -83,6 +86,18 @@ def plain(text: str) -> str:
     ):
         lines = [_MAIL.sub("", line) for line in lines]
     return "\n".join(_plan_lines(_diff_lines(lines)))
+
+
+def _listed_lines(lines: list[str]) -> list[str]:
+    """The lines without the mark of a list, where each has the same."""
+    marks = {
+        mark[1] if (mark := _BULLET.match(line)) else ""
+        for line in lines
+        if line.strip()
+    }
+    if len(marks) != 1 or "" in marks:
+        return lines
+    return [_BULLET.sub("", line) for line in lines]
 
 
 def _fenced_lines(lines: list[str]) -> list[str]:
@@ -153,6 +168,16 @@ def _block_lines(lines: list[str]) -> list[str]:
     return lines
 
 
+# What stands around lines of a file: where a program's string begins and ends, and a command that
+# restarts the server.
+_AROUND = re.compile(
+    r"""[^#]{0,200}?(?:qq?[{(\[]|\"{3}|'{3}|`)|(?:\"{3}|'{3}|`|[})\]])[)\]};,]{0,5}+"""
+    r"""|(?:sudo )?(?:systemctl|service|pg_ctl|pg_ctlcluster|/etc/init\.d/\w{1,40}+)"""
+    r"""\s[\w@./ -]{1,100}+"""
+)
+
+_FIRST_WORD = re.compile(r"[A-Za-z_][\w.]{0,80}+")
+
 # No file of settings is longer; what is, is read as lines only.
 MOST_CHARACTERS = 1_000_000
 
@@ -213,10 +238,23 @@ def _read_lines(text: str, mark: Sequence[Fault]) -> ConfFile:
         assigned = assignments.entries(lines, wrong, has_sections=has_sections(text))
         if assigned:
             entries, faults, form = _listed(assigned), [], OF_A_PROGRAM
+    if entries:
+        faults = [
+            fault
+            for fault in faults
+            if fault.code != "syntax_error"
+            or not _is_around(lines[fault.line - 1].strip())
+        ]
     settings = {entry.name: entry.value for entry in entries}
     left_out = [fault for fault in faults if fault.code in LEFT_OUT]
     faults = [fault for fault in faults if fault.code not in LEFT_OUT]
     return ConfFile(settings, tuple(entries), tuple(faults), (*mark, *left_out), form)
+
+
+def _is_around(line: str) -> bool:
+    name_match = _FIRST_WORD.match(line)
+    is_named = name_match is not None and existence(name_match[0].lower())
+    return not is_named and _AROUND.fullmatch(line) is not None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import re
 
 from runs.postgresql_settings.forms import (
     environment,
+    inline,
     json_documents,
     named_values,
     pairs,
@@ -27,6 +28,7 @@ FORMS = (
     Form("session", _("a session of psql"), sql_text.read_session),
     Form("sql", _("statements of SQL"), sql_text.read_script),
     Form("named", _("names and values of a program"), named_values.read),
+    Form("inline", _("names and values in one line"), inline.read),
     Form("strings", _("strings of a program"), program_strings.read),
     Form("command", _("commands of a shell"), shell_words.read),
 )

@@ -30,12 +30,7 @@ _OF_SESSION = frozenset(
 def read(text: str) -> FormReading | None:
     """Objects with a name and a value at any depth, or an object of settings."""
     quoted = _QUOTED.search(text)
-    try:
-        document = foreign_json.loads(
-            quoted[1] if quoted else foreign_json.convert_literal(text)
-        )
-    except ValueError:
-        return None
+    document = _document(quoted[1] if quoted else foreign_json.convert_literal(text))
     objects = list(_objects(document)) if isinstance(document, dict | list) else []
     reading = FormReading()
     for row in objects:
@@ -47,6 +42,20 @@ def read(text: str) -> FormReading | None:
         (_line_of(text, name), name, value) for _one, name, value in reading.settings
     ]
     return FormReading(placed, reading.left_out, reading.faults) if placed else None
+
+
+def _document(text: str) -> Any:
+    """The document, or the list of those that each line is; None for another text."""
+    try:
+        return foreign_json.loads(text)
+    except ValueError:
+        lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) < 2 or not all(line.lstrip()[:1] == "{" for line in lines):
+        return None
+    try:
+        return [foreign_json.loads(line) for line in lines]
+    except ValueError:
+        return None
 
 
 def _take_object(reading: FormReading, row: dict[str, Any]) -> None:

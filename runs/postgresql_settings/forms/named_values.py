@@ -34,9 +34,9 @@ _MARKS = (
         r"^(?P<name>\w++) setting: {1,40}+(?P<value>\S++)[ \t]*+$", re.MULTILINE
     ),
 )
-# A function's two strings, as programs have them.
+# A function's two strings, or a pair of them, as programs have them.
 _CALL = re.compile(
-    rf"""\w\(\s*+["'](?P<name>[\w.]++)["']\s*+,\s*+(?P<value>{_STRING})"""
+    rf"""[\w\[,(]\s{{0,40}}+\(\s*+["'](?P<name>[\w.]++)["']\s*+,\s*+(?P<value>{_STRING})"""
 )
 _OF_CONTROLDATA = {
     "max_prepared_xacts": "max_prepared_transactions",

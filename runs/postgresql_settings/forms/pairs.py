@@ -24,7 +24,10 @@ _OF_TABLES = (
     "parameter",
 )
 NAMES = (*_OF_TABLES, "option", "key", "flag")
+# What was changed has a column before it.
+_CHANGED = ("after", "new", "new value", "new setting", "変更後", "新しい値")
 VALUES = (
+    *_CHANGED,
     "setting",
     "value",
     "parametervalue",
@@ -111,7 +114,8 @@ def take_row(
     """
     lowered = {str(key).strip().lower(): value for key, value in row.items()}
     name = _first(lowered, _OF_TABLES)
-    value = _first(lowered, VALUES)
+    value = _first(lowered, _CHANGED)
+    value = _first(lowered, VALUES) if value is None else value
     source = str(lowered.get("source") or "").strip().lower()
     text_of_name = "" if name is None else str(name).strip()
     if not is_name(text_of_name) or value is None:
@@ -128,9 +132,16 @@ def take_row(
         reading.settings.append((number, text_of_name, add_unit(text, unit)))
 
 
-def is_unit(text: str) -> bool:
-    """Whether it is a unit of pg_settings; a setting without one has an empty text."""
-    return _UNIT.fullmatch(text) is not None
+def is_unit(text: str, *, of: str) -> bool:
+    """Whether it is the unit that pg_settings has of a value; a setting without one has no text.
+
+    Only numbers have one: behind `128MB` stands another value.
+    """
+    return _UNIT.fullmatch(text) is not None and (not text or _is_number(of))
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d{1,18}(?:\.\d{1,18})?", text) is not None
 
 
 def add_unit(value: str, unit: str) -> str:

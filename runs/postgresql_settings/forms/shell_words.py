@@ -8,6 +8,7 @@ postgres flexible-server parameter set` and `avn service update` of their refere
 import csv
 import re
 import shlex
+import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ _HAS_OPTIONS = re.compile(
     r"""|^[ \t]*+(?:RUN |sudo )?(?:psql|echo|printf|sed|docker|avn|gcloud|aws|az|pg_conftool"""
     r"""|patronictl|supabase|helm|kubectl|curl|fly|flyctl|postgres|postmaster)\s"""
     r"""|\bpsql\b[^\n]{0,200}?\s-[a-zA-Z]*c\s|--database-flags|--ysql_pg_conf|ParameterName="""
-    r"""|\bUpdate-AzPostgreSql""",
+    r"""|\bUpdate-AzPostgreSql|\bpg_createcluster\s|[?&]options=""",
     re.MULTILINE,
 )
 _LIST = re.compile(r'\[\s*+"')
@@ -63,6 +64,8 @@ _SERVERS = frozenset({"postgres", "postmaster"})
 _CONTROL_FLAGS = frozenset({"-o", "--options"})
 # YugabyteDB's flags: fields of CSV, each a line of its configuration.
 _YUGABYTE = re.compile(r"--ysql_pg_conf(?:_csv)?=(?P<fields>.*+)", re.DOTALL)
+# Of postgres and initdb, and of pg_createcluster.
+_OPTION_FLAGS = frozenset({"-c", "--set", "--pgoption"})
 _NAME_FLAGS = frozenset({"--name", "-n", "-name"})
 _VALUE_FLAGS = frozenset({"--value", "-v", "-value"})
 # A setting's name has two words; a line of a comment names others.
@@ -72,6 +75,8 @@ _COMMENT = re.compile(r"(?:^|\s)(?:#|//) .*+", re.MULTILINE)
 _MOST_LEVELS = 4
 # Each is looked at up to the end of the text.
 _MOST_LISTS = 20
+# In an address of a connection.
+_URL_OPTIONS = re.compile(r"[?&]options=([^&\s\"']{1,2000}+)")
 # What writes its argument to a file.
 _WRITERS = frozenset({"echo", "printf"})
 _SED_BEGINS = frozenset({"s/", "s|", "s#", "s,", "s@", "s!"})
@@ -92,11 +97,16 @@ def read(text: str) -> FormReading | None:
     """The settings of commands; None for a text that is none, or that names others besides."""
     if _HAS_OPTIONS.search(text) is None:
         return None
-    words = words_of(text)
+    words = words_of(_URL_OPTIONS.sub(_unescaped, text))
     if words is None:
         return None
     reading = read_words(words)
     return reading if reading.settings and names_all(text, reading) else None
+
+
+def _unescaped(options: re.Match[str]) -> str:
+    """The options of a connection's address as a command has them."""
+    return f" {urllib.parse.unquote_plus(options[1])} "
 
 
 def names_all(text: str, reading: FormReading) -> bool:
@@ -215,7 +225,9 @@ def _take_letter(reading: FormReading, word: Word, following: Word) -> int:
 def _take(reading: FormReading, word: Word, following: Word, *, is_avn: bool) -> int:
     """Take an option that sets something; how many words it has, none for another word."""
     text = word.text
-    if text in {"-c", "--set"} and (option := _OPTION.fullmatch(following.text)):
+    if (text in _OPTION_FLAGS or text.endswith("=-c")) and (
+        option := _OPTION.fullmatch(following.text)
+    ):
         _take_option(reading, word.line, option, is_avn=is_avn)
         return 2
     if text == "--database-flags" or text.startswith("--database-flags="):
@@ -224,6 +236,10 @@ def _take(reading: FormReading, word: Word, following: Word, *, is_avn: bool) ->
             reading, word.line, following.text if is_two else text.partition("=")[2]
         )
         return 2 if is_two else 1
+    option = _OPTION.fullmatch(following.text) if text == "-o" else None
+    if option and existence(option["name"]):
+        reading.settings.append((word.line, option["name"], option["value"]))
+        return 2
     attached = text[6:] if text.startswith("--set=") else text[2:]
     is_short = text.startswith("-c") and text[2:3] not in {"", "="}
     if (is_short or text.startswith("--set=")) and (

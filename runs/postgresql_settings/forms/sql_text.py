@@ -86,6 +86,18 @@ _STATEMENTS = frozenset(
 _NOT_SET = frozenset(
     {"constraints", "role", "transaction", "authorization", "characteristics"}
 )
+# Lists of names (GUC_LIST_QUOTE).
+_OF_NAMES = frozenset(
+    {
+        "local_preload_libraries",
+        "search_path",
+        "session_preload_libraries",
+        "shared_preload_libraries",
+        "temp_tablespaces",
+        "unix_socket_directories",
+    }
+)
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*+")
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPED = re.compile(r"''|\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 
@@ -277,7 +289,8 @@ def _take_values(
     if wrong:
         reading.refuse_rest(line, _written(values))
         return
-    reading.settings.append((line, name, ", ".join(map(_value, elements))))
+    value_of = _name_value if name.lower() in _OF_NAMES else _value
+    reading.settings.append((line, name, ", ".join(map(value_of, elements))))
 
 
 def _is_value(element: Sequence[Token]) -> bool:
@@ -298,6 +311,15 @@ def _is_closed(token: Token) -> bool:
 
 def _value(element: Sequence[Token]) -> str:
     return "".join(_unquoted(token) for token in element)
+
+
+def _name_value(element: Sequence[Token]) -> str:
+    """Of a list of names: one in quotes keeps them where it would be another without."""
+    (token, *others) = element
+    is_quoted = token.kind == "quoted" and not others
+    if is_quoted and not _PLAIN_NAME.fullmatch(token.text[1:-1]):
+        return token.text
+    return _value(element)
 
 
 def _read_set_config(statement: Sequence[Token]) -> FormReading:

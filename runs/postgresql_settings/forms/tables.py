@@ -140,7 +140,7 @@ def _read_bare_rows(lines: Sequence[str]) -> FormReading | None:
         for number, cells in rows:
             if not cells or not existence(cells[0].lower()):
                 continue
-            if len(cells) == 3 and not pairs.is_unit(cells[2]):
+            if len(cells) == 3 and not pairs.is_unit(cells[2], of=cells[1]):
                 # SHOW ALL has a description; a value with a separator in it looks the same.
                 return None
             if len(cells) not in {2, 3}:

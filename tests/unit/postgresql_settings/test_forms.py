@@ -219,6 +219,10 @@ def as_echo(settings):
     )
 
 
+def as_one_line(settings):
+    return "; ".join(f"{name} = {quoted(value)}" for name, value in settings.items())
+
+
 def as_conf(settings):
     return "".join(f"{name} = {quoted(value)}\n" for name, value in settings.items())
 
@@ -231,6 +235,7 @@ def sql(value):
 BREAK, EMPTY, END = "a line break", "nothing", "a prefix of lines"
 WRITERS = {
     "conf": (as_conf, set()),
+    "one line": (as_one_line, set()),
     "docker": (as_docker, set()),
     "docker, values in quotes": (as_docker_quoting_values, set()),
     "docker, in lines": (as_lines_of_docker, set()),

@@ -54,6 +54,23 @@ FORMS = {
         f'"ParameterName={name},ParameterValue={value},ApplyMethod=immediate"' for name, value in WANTED.items()
     ),
     "az, short": "".join(f"az postgres flexible-server parameter set -g r -n {name} -v {value}\n" for name, value in WANTED.items()),
+    "JSON, a line each": "".join(json.dumps({"name": name, "setting": value}) + "\n" for name, value in WANTED.items()),
+    "one line, semicolons": "; ".join(f"{name} = {value}" for name, value in WANTED.items()) + "\n",
+    "one line, commas": ", ".join(f"{name}={value}" for name, value in WANTED.items()),
+    "lines of several": "shared_buffers: 2GB, work_mem: 8MB;\nrandom_page_cost='1.1'; jit=off;\n",
+    "pg_createcluster": "sudo pg_createcluster 16 main " + " ".join(f"-o {name}={value}" for name, value in WANTED.items()) + " -- -k\n",
+    "an address of a connection": "postgresql://a:b@db:5432/c?connect_timeout=9&options=" + "%20".join(
+        f"-c%20{name}%3D{value}" for name, value in WANTED.items()) + "&sslmode=require",
+    "properties of Spring": "spring.datasource.hikari.data-source-properties.options=" + " ".join(
+        f"-c {name}={value}" for name, value in WANTED.items()) + "\nspring.datasource.hikari.maximum-pool-size=10\n",
+    "pairs of Rust": "let settings = vec![" + ", ".join(f'("{name}", "{value}")' for name, value in WANTED.items()) + "];\n",
+    "a list of code": "".join(f"- `{name}` = `{value}`\n" for name, value in WANTED.items()),
+    "another list": "".join(f"* {name} = {value}\n" for name, value in WANTED.items()),
+    "before and after": "| Parameter | Before | After |\n|---|---|---|\n" + "".join(f"| {name} | 1 | {value} |\n" for name, value in WANTED.items()),
+    "a string of Perl": "$node->append_conf('postgresql.conf', qq{\n" + "".join(f"{name} = {value}\n" for name, value in WANTED.items()) + "});\n",
+    "a string of Python": 'CONF = """\n' + "".join(f"{name} = {value}\n" for name, value in WANTED.items()) + '"""\n',
+    "a file and a restart": "cat >>/etc/postgresql.conf <<EOF\n" + "".join(
+        f"{name} = {value}\n" for name, value in WANTED.items()) + "EOF\nsudo systemctl restart postgresql@16-main\n",
     "a hash of Ruby": "settings = {\n" + "".join(f"  '{name}' => '{value}',\n" for name, value in WANTED.items()) + "}\n",
     "calls of Java": "".join(f'.setServerConfig("{name}", "{value}")' for name, value in WANTED.items()),
     "a table of Jira": "||name||setting||\n" + "".join(f"|{name}|{value}|\n" for name, value in WANTED.items()),
@@ -263,3 +280,30 @@ def test_what_a_command_names_and_does_not_set_is_not_left_out():
 def test_a_hostile_text_is_answered_soon(unit):
     text = unit * (100_000 // len(unit))
     assert min_of(lambda: conf_file.read(text), 3) < 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # A third column that is another value, and no unit.
+        "| Parameter | Small | Large |\n|---|---|---|\n| work_mem | 4MB | 8GB |\n| shared_buffers | 1GB | 8GB |\n",
+        # One that is no setting.
+        "work_mem = 4MB; pool_mode = session\n",
+        "work_mem = 4MB, and shared_buffers = 1GB\n",
+        # A line whose value has no end.
+        "work_mem = 4MB\nlog_line_prefix = '''\n",
+    ],
+)
+def test_what_is_ambiguous_is_not_read(text):
+    reading = conf_file.read(text)
+
+    assert reading.faults
+    assert set(reading.settings) <= {"work_mem"}
+
+
+def test_names_in_a_list_keep_the_quotes_that_they_need():
+    reading = conf_file.read(
+        """ALTER SYSTEM SET search_path = "$user", "Shop", "public", pg_catalog;\n"""
+    )
+
+    assert reading.settings == {"search_path": '"$user", "Shop", public, pg_catalog'}
