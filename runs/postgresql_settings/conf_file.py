@@ -170,12 +170,12 @@ def _block_lines(lines: list[str]) -> list[str]:
 
 # What stands around lines of a file: where a program's string begins and ends, and a command that
 # restarts the server.
-_AROUND = re.compile(
-    r"""[^#]{0,200}?(?:qq?[{(\[]|\"{3}|'{3}|`)|(?:\"{3}|'{3}|`|[})\]])[)\]};,]{0,5}+"""
-    r"""|(?:sudo )?(?:systemctl|service|pg_ctl|pg_ctlcluster|/etc/init\.d/\w{1,40}+)"""
-    r"""\s[\w@./ -]{1,100}+"""
+_OPENS = re.compile(r"""(?:\bqq?[{(\[]|"{3}|'{3}|`)\Z""")
+_CLOSES = re.compile(r"""(?:"{3}|'{3}|`|[})\]])[)\]};,]{0,5}+""")
+_RESTARTS = re.compile(
+    r"\A(?:sudo )?(?:systemctl|service|pg_ctl|pg_ctlcluster|/etc/init\.d/\w{1,40}+)"
+    r"\s[\w@./ -]{1,100}+"
 )
-
 _FIRST_WORD = re.compile(r"[A-Za-z_][\w.]{0,80}+")
 
 # No file of settings is longer; what is, is read as lines only.
@@ -254,7 +254,9 @@ def _read_lines(text: str, mark: Sequence[Fault]) -> ConfFile:
 def _is_around(line: str) -> bool:
     name_match = _FIRST_WORD.match(line)
     is_named = name_match is not None and existence(name_match[0].lower())
-    return not is_named and _AROUND.fullmatch(line) is not None
+    return not is_named and bool(
+        _OPENS.search(line) or _CLOSES.fullmatch(line) or _RESTARTS.fullmatch(line)
+    )
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from runs.postgresql_settings.conf_text import Entry
 from runs.postgresql_settings.forms.reading import FormReading
 
 _ASSIGNED = re.compile(
-    r"""\s*+(?P<name>[A-Za-z_][\w.]{1,80}+)\s*+[=:]\s*+"""
-    r"""(?P<value>'(?:[^'\\\n]|''|\\.)*+'|"[^"\n]*+"|[^\s,;'"]++)\s*+(?:[;,]|\Z)"""
+    r"""[ \t]{0,40}+(?P<name>[A-Za-z_][\w.]{1,80}+)[ \t]{0,40}+[=:][ \t]{0,40}+"""
+    r"""(?P<value>'(?:[^'\\\n]|''|\\.)*+'|"[^"\n]*+"|[^\s,;'"]{1,200}+)[ \t]{0,40}+(?:[;,]|\Z)"""
 )
 
 
