@@ -110,9 +110,32 @@ _OPTIONS = {
     "numjobs": "clients",
     "iodepth": "iodepth",
     "runtime": "duration",
-    **{option: option for option in ("direct", "fsync", "fdatasync", "rwmixread")},
+    **{
+        option: option
+        for option in (
+            "direct",
+            "fsync",
+            "fdatasync",
+            "rwmixread",
+            "rwmixwrite",
+            "nrfiles",
+        )
+    },
 }
-_KINDS = ("rw", "bs", "ioengine", "rate", "rate_iops", "sync")
+_KINDS = (
+    "rw",
+    "bs",
+    "bsrange",
+    "bssplit",
+    "size",
+    "filesize",
+    "io_size",
+    "random_distribution",
+    "ioengine",
+    "rate",
+    "rate_iops",
+    "sync",
+)
 _UNKNOWN_ETA = 2**31 - 1
 # What fio says of a platform or of options that it takes all the same.
 _NOTICE = re.compile(

@@ -22,6 +22,37 @@ from tests.unit.tools.reading import codes, figures, read, sample, samples
 ADAPTER = registry.find("fio")
 
 
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("size", ("1g", "16g")),
+        ("rwmixwrite", ("30", "70")),
+        ("bssplit", ("4k/60:8k/40", "4k/50:8k/50")),
+    ],
+)
+def test_fio_with_other_data_is_no_repeat(option, values):
+    """A file that fits into memory is another measurement than one that does not."""
+
+    def levels(value):
+        direction = {"iops": 100.0, "bw": 400, "io_bytes": 4096, "runtime": 1000}
+        job = {
+            "jobname": "a",
+            "error": 0,
+            "job options": {option: value},
+            "read": direction,
+        }
+        report = {
+            "fio version": "fio-3.33",
+            "global options": {"rw": "randread"},
+            "jobs": [job],
+        }
+        return ADAPTER.read({"stdout": json.dumps(report)}).levels
+
+    one, other = map(levels, values)
+    assert one != other
+    assert one.keys() == other.keys() >= {"rw", option}
+
+
 def test_a_mixed_run_has_both_directions():
     reading = read("fio", "randrw8k_json.txt")
 
@@ -38,6 +69,7 @@ def test_a_mixed_run_has_both_directions():
         **asked_for,
         "rw": "randrw",
         "bs": "8k",
+        "size": "256M",
         "ioengine": "libaio",
     }
     assert found["read_iops"] == 32554.489102
