@@ -88,8 +88,8 @@ def _once_more(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]
     codes = {code for row in answer.rows for code in row.result.inference.reasons}
     if not codes & {"suspicious", "all_alike"}:
         return []
-    base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
-    return [fenced(once_more(side_verdict.head.campaign, base))]
+    branch = _branch_of_base(side_verdict)
+    return [fenced(once_more(side_verdict.head.campaign, branch))]
 
 
 def _tell_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[str]:
@@ -100,12 +100,17 @@ def _tell_one_job(side_verdict: SideVerdict, answer: ComparisonAnswer) -> list[s
         for inference in inferences
     ):
         return []
-    base = side_verdict.base.revision.ref if side_verdict.base.revision else ""
-    command = suggest_command(side_verdict.head.campaign, base)
+    branch = _branch_of_base(side_verdict)
+    command = suggest_command(side_verdict.head.campaign, branch)
     text = _(
         "Nothing in the commit explains it? Measure both sides in one job, in turn:"
     )
     return [text, fenced(command)]
+
+
+def _branch_of_base(side_verdict: SideVerdict) -> str:
+    revision = side_verdict.base.revision
+    return trails.branch_of(side_verdict) or (revision.ref if revision else "")
 
 
 def _sides(side_verdict: SideVerdict, address: Address) -> str:

@@ -154,7 +154,8 @@ class Cause:
     def again(self) -> str:
         """The client's command that measures the parent and this commit in turn."""
         campaign, revision = self.first.cell.campaign, self.first.cell.revision
-        return suggest_command(campaign, revision.ref if revision else "")
+        branch = campaign.tracked_ref or (revision.ref if revision else "")
+        return suggest_command(campaign, branch)
 
     @property
     def lines(self) -> list[str]:

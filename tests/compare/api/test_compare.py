@@ -206,6 +206,58 @@ def test_a_job_that_broke_off_is_not_compared_with_another_condition(compare):
     assert (body["overall"], len(body["rows"])) == ("not_comparable", 2)
 
 
+@pytest.mark.parametrize("base", ["history:main", "revision:main"])
+@pytest.mark.parametrize(
+    ("head", "lost"),
+    [
+        # The job died after its first condition.
+        ({1: {"tps": STEADY, "latency": STEADY}}, 4),
+        # Of all conditions the main metric is gone.
+        ({1: {"latency": STEADY}, 8: {"latency": STEADY}, 64: {"latency": STEADY}}, 3),
+        # A condition has another name.
+        (
+            {
+                1: {"tps": STEADY, "latency": STEADY},
+                8: {"tps": STEADY, "latency": STEADY},
+                65: {"tps": STEADY, "latency": STEADY},
+            },
+            2,
+        ),
+    ],
+)
+def test_what_the_head_has_lost_is_told_by_each_base(compare, base, head, lost):
+    for number in range(1, 7):
+        for clients in (1, 8, 64):
+            store(
+                repeats(
+                    commit(number),
+                    tps=STEADY,
+                    latency=STEADY,
+                    levels={"clients": clients},
+                    job=f"n{number}",
+                )
+            )
+    for clients, values in head.items():
+        store(repeats(commit(9, "pr"), levels={"clients": clients}, job="pr", **values))
+
+    body = compare(base=base, head="revision:pr")
+
+    assert body["overall"] == "not_comparable"
+    assert sum(row["head"] is None for row in body["rows"]) == lost
+
+
+def test_what_another_suite_measured_in_the_base_is_not_lost(compare):
+    """The jobs of the head measured the base as well, and only other jobs measured the rest."""
+    for number in range(1, 7):
+        store(repeats(commit(number), tps=STEADY, levels={"clients": 1}, job="quick"))
+        store(repeats(commit(number), tps=STEADY, levels={"clients": 64}, job="all"))
+    store(repeats(commit(9, "pr"), tps=STEADY, levels={"clients": 1}, job="quick"))
+
+    body = compare(base="history:main", head="revision:pr")
+
+    assert [row["levels"] for row in body["rows"]] == [{"clients": 1}]
+
+
 # The sides
 
 

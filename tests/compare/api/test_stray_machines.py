@@ -84,3 +84,22 @@ def test_a_rerun_elsewhere_is_no_change_of_the_history():
     measured(30, 1000.0, A, job="rerun")
 
     assert changes.find(campaign_id=Campaign.objects.get().pk) == []
+
+
+def test_what_is_counted_is_judged_without_the_stray_machine_too(main, ask, get):
+    for number in range(12):
+        store(repeats(commit(number), latency=[0, 1, 0], hardware=A, job=f"n{number}"))
+    for machine, counts in ((B, [400, 500, 450]), (A, [0, 1, 0])):
+        store(repeats(commit(20, "pr"), latency=counts, hardware=machine, job=machine))
+
+    found = get(
+        "compare/",
+        campaign="nightly",
+        base="history:main",
+        head=f"revision:{sha(20)}",
+        metric="latency",
+    )
+
+    (row,) = found["rows"]
+    assert row["head"]["n"] == 3
+    assert row["verdict"] != "slower"

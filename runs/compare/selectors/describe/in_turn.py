@@ -23,6 +23,6 @@ def _words(campaign: Campaign, ref: str) -> dict[str, str]:
     words = {
         "campaign": campaign.uploaded_as or campaign.slug,
         "scenario": campaign.scenario.slug,
-        "branch": campaign.tracked_ref or ref or "main",
+        "branch": ref or campaign.tracked_ref or "main",
     }
     return {name: shlex.quote(word) for name, word in words.items()}

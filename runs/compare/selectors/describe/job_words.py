@@ -19,7 +19,7 @@ def explain_undecided(inferences: Sequence[Inference]) -> str:
         middle = sorted(inference.ratio or 1.0 for inference in alike)[len(alike) // 2]
         text = _(
             "All conditions have lost alike (%(size)s), between one job of each side: the machine "
-            "or the commit. Run the base again."
+            "or the commit. Run the base again, and then this job."
         )
         return text % {"size": difference(middle)}
     suspicious = [

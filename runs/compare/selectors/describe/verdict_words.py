@@ -128,7 +128,7 @@ REASONS = {
     "single_run": _("a side has a single run"),
     "repeats_unknown": _("number of runs not printed"),
     "suspicious": _("suspicious: run this job once more"),
-    "all_alike": _("all lost alike: run the base again"),
+    "all_alike": _("all lost alike: run the base again, then this job"),
     "spread_unknown": _("spread not printed"),
     "no_shared_rounds": _("their runs took no turns with each other"),
     "other_machines": _("runs of machines that measured one side alone are left out"),

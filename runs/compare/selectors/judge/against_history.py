@@ -60,7 +60,10 @@ def compared(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
 
 
 def judge_against_history(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
-    """Each condition of the head against its points of the base. Six queries."""
+    """Each condition of the head against its points of the base, and what the head lost.
+
+    Eight queries, and two more where it lost something.
+    """
     summaries: Summaries = _summaries(
         [cell.pk for cell in head.cells], criteria.metrics
     )
@@ -75,7 +78,7 @@ def judge_against_history(base: Side, head: Side, criteria: Criteria) -> SideVer
     known_facts = _Known(
         summaries,
         history,
-        _counts(ids, metrics_found, until),
+        _counts(ids, metrics_found, until, history.without),
         runs,
         comparability.read_comparability(ids, runs),
         criteria,
@@ -87,7 +90,9 @@ def judge_against_history(base: Side, head: Side, criteria: Criteria) -> SideVer
         for cell in head.cells
         if have_levels(head.levels[cell.pk], criteria.levels)
     ]
-    primary = primary_of(head, metrics_found, criteria.metrics)
+    lost = _lost_rows(base, head, summaries, criteria, until)
+    all_metrics = metrics.sort_by_use({*metrics_found, *(row.metric for row in lost)})
+    primary = primary_of(head, all_metrics, criteria.metrics)
     rows = []
     for metric in metrics_found:
         measured = [cell for cell in heads if (metric, cell.pk) in summaries]
@@ -100,7 +105,64 @@ def judge_against_history(base: Side, head: Side, criteria: Criteria) -> SideVer
                     row, levels=head.levels[cell.pk], is_asked=metric.name in primary
                 )
             )
+    rows += [replace(row, is_asked=row.metric.name in primary) for row in lost]
     return SideVerdict(base, head, tuple(rows), criteria.effect)
+
+
+def _lost_rows(
+    base: Side, head: Side, summaries: Summaries, criteria: Criteria, until: int
+) -> list[VerdictRow]:
+    """What the newest point of the base measured and the head did not, of the head's own jobs."""
+    newest_cells = Cell.objects.filter(
+        campaign=head.campaign, revision=base.cells[0].revision_id
+    )
+    cells = {cell.pk: cell for cell in newest_cells.order_by("pk")}
+    levels = Side(base.text, head.campaign, lambda: tuple(cells.values())).levels
+    series_of = {cell.pk: cell.series_key for cell in head.cells}
+    measured = {(metric.pk, series_of[cell]) for metric, cell in summaries}
+    lost = [
+        (metric, cell)
+        for metric, cell in _summaries(list(cells), criteria.metrics)
+        if (metric.pk, cells[cell].series_key) not in measured
+        and have_levels(levels[cell], criteria.levels)
+    ]
+    if not lost:
+        return []
+    runs = stored_cells.read_runs({*cells, *series_of}, until=until)
+    head_of = {series_key: cell for cell, series_key in series_of.items()}
+    pairs = [
+        gate.CellPair(levels[cell], cell, head_of.get(cells[cell].series_key))
+        for cell in cells
+    ]
+    of_jobs = {pair.base for pair in gate.select_pairs_of_head_jobs(pairs, runs)}
+    values = _values(lost, until)
+    return [
+        VerdictRow(
+            levels[cell],
+            metric,
+            summarise(values[metric.pk, cell]),
+            None,
+            runs.get(cell, CellRuns()),
+            CellRuns(),
+            Inference("not_comparable", reasons=("not_measured",)),
+        )
+        for metric, cell in lost
+        if cell in of_jobs and (metric.pk, cell) in values
+    ]
+
+
+def _values(
+    measured: Sequence[tuple[Metric, int]], until: int
+) -> dict[tuple[int, int], list[float]]:
+    """The runs' values of these metrics of cells, by (metric, cell)."""
+    measurements = Measurement.objects.filter(
+        run__cell__in={cell for _metric, cell in measured},
+        metric__in={metric.pk for metric, _cell in measured},
+        run__lte=until,
+        run__state=Run.State.FINISHED,
+    )
+    rows = measurements.order_by().values_list("metric_id", "run__cell_id", "value")
+    return group_by_key(((metric, cell), value) for metric, cell, value in rows)
 
 
 @dataclass(frozen=True)
@@ -264,15 +326,28 @@ def _exclude_machines(
 
 
 def _counts(
-    cells: Collection[int], metrics_found: Sequence[Metric], until: int
+    cells: Collection[int],
+    metrics_found: Sequence[Metric],
+    until: int,
+    without: Collection[Machine],
 ) -> dict[tuple[int, int], list[float]]:
-    """The runs' values of metrics that are counts, or 0 in a run, by (metric, cell)."""
+    """The runs' values of metrics that are counts, or 0 in a run, by (metric, cell).
+
+    `without` those on these machines.
+    """
     measurements = Measurement.objects.filter(
         run__cell__in=cells,
         run__lte=until,
         run__state=Run.State.FINISHED,
         metric__in=[metric.pk for metric in metrics_found],
     )
+    if without:
+        # Where a machine is not known, NOT would leave out nothing.
+        left_out = Q()
+        for hardware, environment in without:
+            left_out |= Q(hardware=hardware, environment=environment)
+        runs = Run.objects.filter(left_out, cell__in=cells)
+        measurements = measurements.exclude(run__in=runs.values("pk"))
     counts_of = [metric.pk for metric in metrics_found if metrics.is_count(metric)]
     # DISTINCT keeps PostgreSQL from asking it again for each value, by the metric alone.
     zeros = Q(metric__in=measurements.filter(value=0).values("metric").distinct())

@@ -140,7 +140,7 @@ def compare_sides(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
         cell for pair in pairs for cell in (pair.base, pair.head) if cell is not None
     }
     runs = stored_cells.read_runs(ids)
-    pairs = _pairs_of_head_jobs(pairs, runs)
+    pairs = select_pairs_of_head_jobs(pairs, runs)
     scopes = _scopes((base, head), ids)
     judge = judging.make_judge(
         ids, criteria.metrics, runs=runs, scopes=scopes, with_summaries=True
@@ -183,7 +183,7 @@ def compare_sides(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     return SideVerdict(base, head, tuple(rows), criteria.effect, together)
 
 
-def _pairs_of_head_jobs(
+def select_pairs_of_head_jobs(
     pairs: Sequence[CellPair], runs: Mapping[int, CellRuns]
 ) -> list[CellPair]:
     """Without the base's conditions that no job of the head measured, if all measured the base."""

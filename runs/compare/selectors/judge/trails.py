@@ -28,7 +28,7 @@ def find_trails(side_verdict: SideVerdict) -> list[Trail]:
     rows = [row for row in side_verdict.rows if row.is_asked and row.head_cell in keys][
         :MOST_ROWS
     ]
-    ref = _branch(side_verdict)
+    ref = branch_of(side_verdict)
     head_moment = revisions.moment_of(head.revision)
     earlier = revisions.last(head.campaign, head.revision, ref, POINTS)
     if not earlier:
@@ -66,7 +66,7 @@ def job_of(side_verdict: SideVerdict) -> str:
     return run_selectors.job_address(labels) if labels else ""
 
 
-def _branch(side_verdict: SideVerdict) -> str:
+def branch_of(side_verdict: SideVerdict) -> str:
     """The branch whose points they are: that of the base, where it is one."""
     kind, _colon, name = side_verdict.base.text.partition(":")
     head = side_verdict.head
