@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
@@ -295,8 +295,22 @@ def _new_profiles(
 
 
 def _revisions(known: Known) -> dict[str, GivenRevision]:
-    """What is said of each commit, by its sha; the last of several runs says it."""
-    return {run.revision.sha: run.revision for run in known.runs if run.revision}
+    """What is said of each commit, by its sha; a later run says what the earlier ones left out."""
+    revisions: dict[str, GivenRevision] = {}
+    for run in known.runs:
+        if (revision := run.revision) is not None:
+            first = revisions.get(revision.sha, revision)
+            revisions[revision.sha] = _filled(first, revision)
+    return revisions
+
+
+def _filled(first: GivenRevision, later: GivenRevision) -> GivenRevision:
+    missing = {
+        field.name: getattr(later, field.name)
+        for field in fields(first)
+        if not getattr(first, field.name)
+    }
+    return replace(first, **missing) if missing else first
 
 
 def _new_revisions(known: Known) -> list[NewRevision]:

@@ -8,6 +8,7 @@ or commit that is stored under another name.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from django.db import connection
@@ -96,6 +97,8 @@ def ask(runs: Sequence[GivenRun], project: Project) -> Known:
     Takes keys for what may be new; call it in the transaction that stores the runs.
     """
     runs = [_name_in_project(run, project) for run in runs]
+    if spellings := _spellings(runs):
+        runs = [_renamed(run, {}, spellings) for run in runs]
     named_runs = add_external_ids(runs)
     answers = database.ask(_statements(named_runs, project))
     sha_of, ambiguous_shas = _other_shas(answers.get("revisions", []), project)
@@ -112,7 +115,9 @@ def ask(runs: Sequence[GivenRun], project: Project) -> Known:
     stored_before = {
         position: runs_of_name[run.campaign, run.external_id]
         for position, run in enumerate(named_runs)
+        # One that its caller has named is another run, or refused, whatever its name begins with.
         if run.external_id.startswith(PREFIX)
+        and not runs[position].external_id
         and (run.campaign, run.external_id) in runs_of_name
     }
     return Known(
@@ -374,6 +379,19 @@ def _other_shas(
     shas_of = group_by_key((revision.given, revision.sha) for revision in revisions)  # type: ignore[attr-defined]  # annotated
     stored_sha_of = {sha: shas[0] for sha, shas in shas_of.items() if len(shas) == 1}
     return stored_sha_of, frozenset(missing - stored_sha_of.keys())
+
+
+def _spellings(runs: Sequence[GivenRun]) -> dict[str, str]:
+    """The sha of each commit that another of these runs names by more digits."""
+    shas = sorted({run.revision.sha for run in runs if run.revision})
+    longer_sha_of: dict[str, str] = {}
+    for position, sha in enumerate(shas):
+        longer_shas = list(
+            takewhile(lambda other: other.startswith(sha), shas[position + 1 :])  # noqa: B023
+        )
+        if longer_shas and all(map(longer_shas[-1].startswith, longer_shas)):
+            longer_sha_of[sha] = longer_shas[-1]
+    return longer_sha_of
 
 
 def _renamed(

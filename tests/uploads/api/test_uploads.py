@@ -266,6 +266,42 @@ def test_what_was_not_known_of_a_revision_is_added(stored):
     assert made.committed_at == datetime(2026, 1, 29, 15, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_batch_says_of_a_commit_what_any_of_its_runs_says(post, order):
+    whole = {
+        "sha": "abcdef0",
+        "ref": "main",
+        "committed_at": "2026-01-30T00:00:00Z",
+        "parents": ["1234567"],
+    }
+    bodies = [run(revision=whole), run(revision={"sha": "abcdef0", "author": "Jane"})]
+
+    assert post({"runs": bodies[::order]}, "uploads/batch/").status_code == 201
+
+    made = Revision.objects.get()
+    assert (made.ref, made.parents, made.author) == ("main", ["1234567"], "Jane")
+    assert made.committed_at.day == 30
+
+
+def test_a_commit_by_more_or_fewer_digits_is_one_in_a_batch(post):
+    whole = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
+    other = f"{whole[:8]}{'0' * 32}"
+    shas = (whole[:12], whole, other, whole[:20])
+    bodies = [run(revision={"sha": sha, "ref": "main"}) for sha in shas]
+
+    assert post({"runs": bodies}, "uploads/batch/").status_code == 201
+
+    assert set(Revision.objects.values_list("sha", flat=True)) == {whole, other}
+
+
+def test_an_id_that_looks_like_that_of_a_text_is_as_any_other(post):
+    first = run(external_id="text:bench-1")
+    assert post(first).status_code == 201
+    refused = post(run(external_id="text:bench-1", revision={"sha": "abcdef0"}))
+
+    assert refused.status_code == 409
+
+
 @pytest.mark.parametrize(("first", "second"), [(40, 10), (10, 40), (7, 12)])
 def test_a_commit_by_more_or_fewer_digits_is_one(stored, get, first, second):
     whole = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
