@@ -1,7 +1,8 @@
-"""Which commits a branch has left behind, as after a forced push."""
+"""Which commits a branch has left behind, as after a forced push; and which one a sha means."""
 
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runs.grouping import group_by_key
 
@@ -17,13 +18,46 @@ class Commit:
     parents: Sequence[Sha]
 
 
+class Spellings:
+    """Known commits, which others may name by more or fewer digits."""
+
+    FEWEST_DIGITS = 7
+
+    def __init__(self, shas: Iterable[Sha]) -> None:
+        self._shas = set(shas)
+        self._in_order = sorted(self._shas)
+
+    def known_sha(self, sha: Sha) -> Sha:
+        """That of the commit that is meant; the sha as it is where none or several may be."""
+        if sha in self._shas or len(sha) < self.FEWEST_DIGITS:
+            return sha
+        place = bisect_left(self._in_order, sha)
+        candidates = [
+            longer
+            for longer in self._in_order[place : place + 2]
+            if longer.startswith(sha)
+        ]
+        beginnings = (sha[:count] for count in range(self.FEWEST_DIGITS, len(sha)))
+        candidates += [shorter for shorter in beginnings if shorter in self._shas]
+        return candidates[0] if len(candidates) == 1 else sha
+
+    def known_shas(self, shas: Iterable[Sha]) -> list[Sha]:
+        """The same of several."""
+        return [self.known_sha(sha) for sha in shas]
+
+
 def left_behind(commits: Iterable[Commit]) -> frozenset[Sha]:
     """The commits that are no ancestors of their branch's newest one; `commits` oldest first.
 
     Told only where the parents say so: the commit and the newest one come from a common commit, and
     on the way from there to the newest one no parent is unknown that might lead to it.
     """
-    branches = group_by_key((commit.ref, commit) for commit in commits)
+    commits = list(commits)
+    spellings = Spellings(commit.sha for commit in commits)
+    branches = group_by_key(
+        (commit.ref, replace(commit, parents=spellings.known_shas(commit.parents)))
+        for commit in commits
+    )
     parents_of = {
         commit.sha: commit.parents
         for commits in branches.values()

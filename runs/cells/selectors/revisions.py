@@ -9,7 +9,7 @@ from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from runs.access.selectors.projects import DEFAULT
-from runs.analysis.lineage import Commit, left_behind
+from runs.analysis.lineage import Commit, Spellings, left_behind
 from runs.models import Campaign, Cell, Project, Revision, RevisionRef, Run
 
 
@@ -179,8 +179,8 @@ def line_before(
     if arrived is not None:
         stored = Run.objects.filter(campaign=campaign, cell__revision=OuterRef("pk"))
         on_branch = on_branch.filter(Exists(stored.filter(pk__lte=arrived)))
-    parents = _parents(head)
-    parents[head.sha] = _head_parents(head)
+    parents, spellings = _parents(head)
+    parents[head.sha] = spellings.known_shas(_head_parents(head))
     lineage = _ancestors(head, parents)
     measured_there = (
         {revision.sha: revision for revision in on_branch.filter(sha__in=lineage)}
@@ -199,7 +199,8 @@ def line_before(
     )
     ends = [sha for sha in lineage if not parents.get(sha)]
     if head.merge_base:
-        ends = [head.merge_base]  # nothing that follows it on a branch is an ancestor
+        # Nothing that follows it on a branch is an ancestor.
+        ends = [spellings.known_sha(head.merge_base)]
     known_keys = {revision.pk for revision in measured_revisions}
     further = [
         revision
@@ -266,13 +267,21 @@ def arrived(campaign: Campaign, revisions: Iterable[Revision]) -> int:
     return int(runs.aggregate(last=Max("pk"))["last"] or 0)
 
 
-def _parents(head: Revision) -> dict[str, list[str]]:
-    """What the project's newest commits are based on. One query: what is older is no baseline."""
+def _parents(head: Revision) -> tuple[dict[str, list[str]], Spellings]:
+    """What the project's newest commits are based on, and how these are written.
+
+    One query: what is older is no baseline.
+    """
     newest_ones = Revision.objects.filter(project=head.project_id).order_by("-pk")
-    rows = newest_ones.values_list("sha", "parents", "merge_base")[:MOST_ANCESTORS]
-    return {
-        sha: _join_parents(merge_base, parents) for sha, parents, merge_base in rows
+    rows = list(
+        newest_ones.values_list("sha", "parents", "merge_base")[:MOST_ANCESTORS]
+    )
+    spellings = Spellings(sha for sha, _parents_given, _merge_base in rows)
+    parents = {
+        sha: spellings.known_shas(_join_parents(merge_base, parents_given))
+        for sha, parents_given, merge_base in rows
     }
+    return parents, spellings
 
 
 def _head_parents(head: Revision) -> list[str]:

@@ -1,11 +1,13 @@
 """A commit is judged by what it is based on: branches of many shapes, and every door alike."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from runs.cells.selectors import revisions
 from runs.models import Campaign, Revision
+from runs.uploads.services import GivenRevision
 from tests.each import examples
 from tests.history_points import commit, left_at, noisy, repeats, sha, store
 
@@ -68,6 +70,37 @@ def test_a_branch_is_not_judged_by_what_it_lacks(ask, base, left_at, level):
     assert body["exit_code"] == 0
     assert body["overall"] in ("same", "no_sign")
     assert body["notes"] == []
+
+
+@pytest.mark.parametrize("digits", [8, 40])
+def test_parents_by_more_or_fewer_digits_lead_to_the_same_base(ask, digits):
+    def spelled(number):
+        return f"{number:08x}{'f' * 32}"[:digits]
+
+    for number in range(1, 13):
+        made = GivenRevision(
+            f"{number:08x}ffff",
+            ref="main",
+            committed_at=commit(number).committed_at,
+            parents=(spelled(number - 1),) if number > 1 else (),
+        )
+        level = 1000.0 if number < 9 else 800.0
+        values = noisy(level, noise=0.003, random=Random(number))
+        store(repeats(made, tps=values, job=f"job {number}"))
+    made = replace(commit(20, "topic"), parents=(spelled(7),))
+    values = noisy(1000.0, noise=0.003, random=Random(20))
+    store(repeats(made, tps=values, job="job 20"))
+
+    body = ask(20)
+
+    assert (body["exit_code"], body["notes"]) == (0, [])
+    found = revisions.line_before(
+        Campaign.objects.get(slug="nightly"),
+        Revision.objects.get(sha=sha(20)),
+        "main",
+        10,
+    )
+    assert [int(one.sha[:8], 16) for one in found.revisions] == [7, 6, 5, 4, 3, 2, 1]
 
 
 def test_a_rebased_branch_has_what_main_has(ask):
