@@ -95,13 +95,18 @@ async def carry_on(
     return Ended(end_match[1], output[: end_match.start()].strip())
 
 
-async def remove(host: Host, base: BaseDir, commit: str) -> None:
-    """End a build if it goes on, and remove all of it. One that is not there is fine."""
+async def stop(host: Host, base: BaseDir, commit: str) -> None:
+    """End a build if it goes on. One that is not there is fine. Raises TargetProblem."""
     folder = folder_of(base, commit)
     if await _has_begun(host, folder):
         await base.check(host, folder)
         await stop_all(host, folder)
-    await base.remove(host, folder)
+
+
+async def remove(host: Host, base: BaseDir, commit: str) -> None:
+    """End a build if it goes on, and remove all of it. One that is not there is fine."""
+    await stop(host, base, commit)
+    await base.remove(host, folder_of(base, commit))
 
 
 async def _has_begun(host: Host, folder: str) -> bool:

@@ -15,6 +15,7 @@ from runs.access.services import audit, projects
 from runs.bisections.services import bisection_questions, bisections
 from runs.bisections.services.bisection_questions import ToBuild, Wish
 from runs.execution import building
+from runs.execution.errors import CommandTimeout, TargetProblem, TooFewSessions
 from runs.models import (
     AuditEntry,
     Bisection,
@@ -331,6 +332,52 @@ def test_a_build_that_takes_too_long_or_too_much_is_ended(server, clone, monkeyp
     builds.carry_on(build_id=again.pk)
     again.refresh_from_db()
     assert (again.state, again.code) == (Build.State.FAILED, "too_long")
+
+
+@pytest.mark.probes
+def test_a_look_that_fails_leaves_no_build_behind_that_goes_on(
+    server, clone, monkeypatch
+):
+    monkeypatch.setattr(building, "PATIENCE_SECONDS", 1.0)
+    head = clone.commit({"waits": ""})
+    bisections.start(question=waiting_for(server, clone.first, head))
+    build = Build.objects.get(commit=head)
+    Build.objects.exclude(pk=build.pk).update(state=Build.State.FAILED)
+
+    def state_after(problem: TargetProblem, stop=None) -> str:
+        async def look(*_given):
+            raise problem
+
+        with monkeypatch.context() as patched:
+            patched.setattr(building, "carry_on", look)
+            if stop is not None:
+                patched.setattr(building, "stop_all", stop)
+            builds.carry_on(build_id=build.pk)
+        build.refresh_from_db()
+        return build.state
+
+    async def in_vain(*_given):
+        raise TargetProblem("It does not end.", code="step_does_not_end")
+
+    builds.carry_on(build_id=build.pk)
+    for busy in (CommandTimeout("It is slow."), TooFewSessions("It is full.")):
+        assert state_after(busy) == Build.State.BUILDING
+    broken = TargetProblem("It says nothing.", code="no_report")
+    assert state_after(broken, stop=in_vain) == Build.State.BUILDING
+    assert processes_of(build)
+    campaign = factories.campaign("waits", on=server)
+    campaign.runs.update(state=Run.State.QUEUED)
+    assert leases.claim(server_id=server.pk, holder="worker") is None
+
+    assert state_after(broken) == Build.State.FAILED
+    assert build.code == "no_report"
+    assert not processes_of(build)
+    assert not home(build).exists()
+
+
+def processes_of(build) -> bool:
+    asked = ["pgrep", "-f", str(home(build))]
+    return subprocess.run(asked, check=False, capture_output=True).returncode == 0
 
 
 @pytest.mark.probes

@@ -19,7 +19,13 @@ from runs import celery_messages
 from runs.access.services import audit
 from runs.execution import building
 from runs.execution.building import Ended
-from runs.execution.errors import OUT_OF_REACH, ConnectionLost, TargetProblem
+from runs.execution.errors import (
+    OUT_OF_REACH,
+    CommandTimeout,
+    ConnectionLost,
+    TargetProblem,
+    TooFewSessions,
+)
 from runs.execution.ssh.hosts import Host
 from runs.execution.steps.base_dir import BaseDir, is_plain_path
 from runs.models import Bisection, Build, Installation, Run, Server
@@ -35,6 +41,8 @@ MOST_KEPT = 20
 LOOK = timedelta(seconds=120)
 OVERDUE = timedelta(seconds=building.MOST_SECONDS + 300)
 State = Build.State
+# A busy machine, or one that is away, says nothing of what goes on there.
+LOOKED_AT_AGAIN = (*OUT_OF_REACH, ConnectionLost, CommandTimeout, TooFewSessions)
 Found = TypeVar("Found")
 WORDS = {
     "build_failed": gettext_noop("configure, make or make install has failed."),
@@ -135,14 +143,11 @@ def carry_on(*, build_id: int) -> None:
     )
     try:
         _carry_on(build)
-    except OUT_OF_REACH as problem:
-        logger.info("build %d waits for its server: %s", build_id, problem.message)
-    except ConnectionLost as problem:
+    except LOOKED_AT_AGAIN as problem:
         logger.info("build %d is looked at again: %s", build_id, problem.message)
-    except TargetProblem as problem:
-        _end(build, State.FAILED, problem.code, message=problem.message)
-    except ServiceError as error:
-        _end(build, State.FAILED, error.code, message=error.message)
+    except (TargetProblem, ServiceError) as problem:
+        if build.state != State.BUILDING or _is_stopped(build):
+            _end(build, State.FAILED, problem.code, message=problem.message)
     finally:
         Build.objects.filter(pk=build_id).update(looked_at=None)
 
@@ -152,8 +157,8 @@ def _carry_on(build: Build) -> None:
         build.started_at is not None and build.started_at < timezone.now() - OVERDUE
     )
     if is_overdue or not _is_wanted(build):
-        if build.state == State.BUILDING:
-            _do_on_server(build, _removed)
+        if build.state == State.BUILDING and not _is_stopped(build):
+            return
         _end(
             build,
             State.FAILED if is_overdue else State.CANCELLED,
@@ -173,14 +178,11 @@ def _carry_on(build: Build) -> None:
     ended = _do_on_server(build, _built)
     if ended is None:
         return
-    if not ended.is_done:
-        _do_on_server(build, _removed)
-        _end(build, State.FAILED, ended.code, log=ended.log)
-    elif _registered(build):
+    if ended.is_done and _registered(build):
         _end(build, State.DONE)
-    else:
-        _do_on_server(build, _removed)
-        _end(build, State.FAILED, "not_usable")
+    elif _is_stopped(build):
+        code = "not_usable" if ended.is_done else ended.code
+        _end(build, State.FAILED, code, log="" if ended.is_done else ended.log)
 
 
 def _is_wanted(build: Build) -> bool:
@@ -227,6 +229,25 @@ def _do_on_server(
 async def _built(host: Host, base: BaseDir, build: Build) -> Ended | None:
     clone = build.server.build_from
     return await building.carry_on(host, base, clone, build.commit, build.options)
+
+
+def _is_stopped(build: Build) -> bool:
+    """End a build on its server; False where it may go on, so that nothing is measured there."""
+    try:
+        _do_on_server(build, _stopped)
+    except (TargetProblem, ServiceError) as problem:
+        logger.warning("build %d may go on: %s", build.pk, problem.message)
+        return False
+    return True
+
+
+async def _stopped(host: Host, base: BaseDir, build: Build) -> None:
+    await building.stop(host, base, build.commit)
+    try:
+        await building.remove(host, base, build.commit)
+    except TargetProblem as problem:
+        # What is left disturbs nothing that is measured.
+        logger.warning("build %d was not removed: %s", build.pk, problem.message)
 
 
 async def _removed(host: Host, base: BaseDir, build: Build) -> None:
