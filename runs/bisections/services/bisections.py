@@ -270,10 +270,8 @@ def _sentence(error: ServiceError) -> str:
 
 def _queue(bisection: Bisection, *, by: User | None) -> None:
     """Queue the step for what lies between `low` and `high`, or have its builds made first."""
-    low, high = bisection.low, bisection.high
-    is_first = not bisection.steps.exists()
-    middle = None if is_first or high - low == 1 else (low + high) // 2
-    places = [position for position in (low, middle, high) if position is not None]
+    low, middle, high = _ends_and_middle(bisection)
+    places = _places(bisection)
     if not _are_built(bisection, places):
         return
     keys = [bisection.builds[position]["installation"] for position in places]
@@ -294,6 +292,20 @@ def _queue(bisection: Bisection, *, by: User | None) -> None:
     BisectionStep.objects.create(
         bisection=bisection, campaign=campaign, low=low, middle=middle, high=high
     )
+
+
+def _ends_and_middle(bisection: Bisection) -> tuple[int, int | None, int]:
+    low, high = bisection.low, bisection.high
+    is_first = not bisection.steps.exists()
+    middle = None if is_first or high - low == 1 else (low + high) // 2
+    return low, middle, high
+
+
+def _places(bisection: Bisection) -> list[int]:
+    """The positions of the builds that the next step measures."""
+    return [
+        position for position in _ends_and_middle(bisection) if position is not None
+    ]
 
 
 def _are_built(bisection: Bisection, places: Sequence[int]) -> bool:
@@ -320,14 +332,18 @@ def _go_on_building(bisection: Bisection) -> None:
     if not _may_go_on(bisection):
         _end(bisection, S.FAILED, NO_RIGHT)
         return
-    commits = [
-        build["commit"] for build in bisection.builds if build["installation"] is None
-    ]
+    # Other bisections build commits of this one, too: what its step does not need may fail.
+    entries = [bisection.builds[position] for position in _places(bisection)]
+    commits = [entry["commit"] for entry in entries if entry["installation"] is None]
+    ended = [Build.State.FAILED]
+    if not builds.may_build(bisection.server):
+        # Otherwise one that was cancelled for another bisection is asked for again.
+        ended.append(Build.State.CANCELLED)
     failed = Build.objects.filter(
         server=bisection.server,
         commit__in=commits,
         asked_at__gte=bisection.created_at,
-        state__in=[Build.State.FAILED, Build.State.CANCELLED],
+        state__in=ended,
     )
     # The newest of each commit counts, as it may have been asked for again.
     live = Build.objects.filter(server=bisection.server, state__in=Build.LIVE)

@@ -23,6 +23,7 @@ from runs.models import (
     AuditEntry,
     Bisection,
     BisectionStep,
+    Build,
     Campaign,
     Membership,
     Revision,
@@ -30,6 +31,7 @@ from runs.models import (
     Token,
 )
 from runs.queue.services import transitions
+from runs.servers.services import builds
 from runs.shared.errors import Refused, ServiceError
 from runs.workloads.services import scenarios
 from tests import factories
@@ -354,6 +356,40 @@ def test_a_step_that_is_cancelled_failed_or_lacks_its_build_ends_it(lab, nightly
     assert {each.campaign.state for each in ended.steps.all()} == {"cancelled"}
     with pytest.raises(ServiceError, match="ended already"):
         bisections.cancel(bisection=ended, by=boss)
+
+
+@pytest.mark.parametrize(
+    ("place", "state", "is_allowed", "expected"),
+    [
+        # A build that no step needs now, of another bisection.
+        (4, Build.State.FAILED, True, Bisection.State.RUNNING),
+        (4, Build.State.CANCELLED, True, Bisection.State.RUNNING),
+        (0, Build.State.CANCELLED, True, Bisection.State.RUNNING),
+        (0, Build.State.CANCELLED, False, Bisection.State.FAILED),
+        (0, Build.State.FAILED, True, Bisection.State.FAILED),
+    ],
+)
+def test_what_another_bisection_built_in_vain_ends_no_other(
+    lab, nightly, boss, place, state, is_allowed, expected
+):
+    lab.installations.update(removed_at="2026-01-01T00:00Z")
+    lab.base_dir = "/var/benchlab"
+    lab.save()
+    builds.allow(server=lab, clone="/srv/clone")
+    lab.refresh_from_db()
+    made, _is_new = started(lab, boss, commits=SHAS[1:-1])
+    assert made.is_building
+    builds.allow(server=lab, clone="/srv/clone" if is_allowed else "")
+    Build.objects.filter(commit=SHAS[place]).delete()
+    Build.objects.create(server=lab, commit=SHAS[place], bindir="/b", state=state)
+
+    bisections.go_on()
+
+    made.refresh_from_db()
+    assert made.state == expected
+    if expected == Bisection.State.RUNNING:
+        waiting = Build.objects.filter(state=Build.State.WAITING)
+        assert set(waiting.values_list("commit", flat=True)) == {SHAS[0], SHAS[-1]}
 
 
 def test_a_step_with_a_failed_run_gets_no_further_round(lab, nightly, boss):
