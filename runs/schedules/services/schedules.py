@@ -145,17 +145,24 @@ def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
 
     Missed times are not made up for. Raises ServiceError `no_such_time`.
     """
-    before = _described(schedule)
+    locked = _locked(schedule)
+    before = _described(locked)
     for name, value in changes.items():
-        setattr(schedule, name, value)
-    check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
-    schedule.weekdays = sorted(set(schedule.weekdays))
-    if "kind" in changes:
-        schedule.seen_installations = servers.present(schedule)
-    begin(schedule)
-    schedule.save()
-    _record("schedule_changed", schedule, before=before, after=_described(schedule))
+        setattr(locked, name, value)
+    check(locked.weekdays, locked.hour, locked.minute, locked.time_zone)
+    locked.weekdays = sorted(set(locked.weekdays))
+    if locked.kind != before["kind"]:
+        locked.seen_installations = servers.present(locked)
+    begin(locked)
+    locked.save()
+    _record("schedule_changed", locked, before=before, after=_described(locked))
+    schedule.refresh_from_db()
     return schedule
+
+
+def _locked(schedule: Schedule) -> Schedule:
+    """The row as it is now: control may have fired or paused it since it was read."""
+    return Schedule.objects.select_for_update().get(pk=schedule.pk)
 
 
 def _described(schedule: Schedule) -> dict[str, Any]:
@@ -171,17 +178,19 @@ def _record(action: str, schedule: Schedule, **changes: dict[str, Any]) -> None:
 @transaction.atomic
 def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
     """Switch a schedule on or off. Times missed while it was off are not made up for."""
-    before, schedule.enabled = schedule.enabled, enabled
-    if enabled:
-        schedule.seen_installations = servers.present(schedule)
-        begin(schedule)
+    locked = _locked(schedule)
+    before, locked.enabled = locked.enabled, enabled
+    if enabled and not before:
+        locked.seen_installations = servers.present(locked)
+        begin(locked)
         # Failures before it was switched on again do not count any more.
-        newest = schedule.events.order_by("-pk").first()
+        newest = locked.events.order_by("-pk").first()
         if newest is not None and newest.code not in _ENDS_A_ROW - {PAUSED}:
-            ScheduleEvent.objects.create(schedule=schedule, code=RESUMED)
-    schedule.save()
+            ScheduleEvent.objects.create(schedule=locked, code=RESUMED)
+    locked.save()
     switched = {"before": {"enabled": before}, "after": {"enabled": enabled}}
-    _record("schedule_switched", schedule, **switched)
+    _record("schedule_switched", locked, **switched)
+    schedule.refresh_from_db()
     return schedule
 
 

@@ -387,6 +387,45 @@ def test_an_edited_schedule_has_other_times_and_misses_nothing(nightly):
     assert refused.value.code == "no_such_time"
 
 
+def test_a_change_keeps_what_control_stored_since_the_schedule_was_read(
+    awaiting, server
+):
+    """What was queued for a new installation is not queued again."""
+    factories.installation(server, "19.1")
+    schedules.fire_due()
+    end_all()
+    schedules.edit(schedule=awaiting, title="renamed")
+    schedules.fire_due()
+    assert codes() == ["queued"]
+
+
+def test_switching_on_what_is_on_forgets_no_version_that_waits(awaiting, server):
+    factories.installation(server, "19.1")
+    schedules.enable(schedule=awaiting, enabled=True)
+    schedules.fire_due()
+    assert codes() == ["queued"]
+
+
+def test_a_title_that_changes_does_not_undo_a_pause(nightly):
+    Schedule.objects.filter(pk=nightly.pk).update(enabled=False)
+    edited = schedules.edit(schedule=nightly, title="renamed")
+    assert (edited.title, edited.enabled) == ("renamed", False)
+    assert not Schedule.objects.get().enabled
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("installation", ["queued"]), ("times", [])]
+)
+def test_a_version_that_waits_is_measured_unless_the_kind_really_changes(
+    awaiting, server, kind, expected
+):
+    factories.installation(server, "19.1")
+    edited = schedules.edit(schedule=awaiting, kind=kind)
+    schedules.edit(schedule=edited, kind="installation")
+    schedules.fire_due()
+    assert codes() == expected
+
+
 def of_an_older_release(schedule):
     """Its design as releases before 0.3 stored it: folders and slugs, and the project within."""
     new = schedule.draft
