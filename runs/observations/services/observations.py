@@ -171,6 +171,7 @@ def begin(
 ) -> Edition:
     """Queue an edition: a campaign of each design, over what is installed now.
 
+    By day they begin paused where the observation has a night.
     Doubtful runs are measured again `remeasures` times. Raises ServiceError `edition_exists`, and
     what `campaigns.queue` raises.
     """
@@ -182,11 +183,16 @@ def begin(
             "label": name
         }
         raise ServiceError("edition_exists", message, remedy=remedy, field="label")
+    is_on = is_night(observation, timezone.now())
     for draft in drafts(plan_of(observation), label=name):
         draft_asked = replace(draft, remeasures=remeasures)
-        edition.campaigns.add(
-            campaigns.create(draft=draft_asked, by=by, project=observation.project)
+        campaign = campaigns.create(
+            draft=draft_asked, by=by, project=observation.project
         )
+        edition.campaigns.add(campaign)
+        if not is_on:
+            # In this transaction, before a worker is woken; `keep` resumes it.
+            campaigns.pause(campaign=campaign)
     audit.record("edition_begun", observation, after={"edition": name})
     return edition
 

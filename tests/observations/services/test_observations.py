@@ -234,6 +234,19 @@ def test_it_pauses_by_day_and_goes_on_at_night(server, monkeypatch):
         }
 
 
+@pytest.mark.parametrize(("hour", "are_paused"), [(12, True), (23, False)])
+def test_an_edition_that_is_begun_by_day_starts_nothing_before_the_night(
+    server, monkeypatch, hour, are_paused
+):
+    now = datetime(2026, 11, 25, hour, tzinfo=UTC)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now)
+    made = observations.create(plan=plan(server, night=NIGHT))
+    edition = observations.begin(observation=made)
+    assert {each.paused_at is not None for each in edition.campaigns.all()} == {
+        are_paused
+    }
+
+
 def test_what_a_person_pauses_at_night_stays_paused(server, monkeypatch):
     made = observations.create(plan=plan(server, night=NIGHT))
     first, _second = observations.begin(observation=made).campaigns.order_by("pk")
