@@ -1,5 +1,6 @@
 """Observations: what is measured again each year, queueing an edition, and people's words on it."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time
@@ -35,6 +36,8 @@ from runs.shared import slugs
 from runs.shared.errors import ServiceError
 from runs.shared.formats import duration
 
+logger = logging.getLogger(__name__)
+
 
 def is_night(observation: Observation, now: datetime) -> bool:
     """Whether it may be measured now, by the clock on the wall of its time zone."""
@@ -53,21 +56,25 @@ def keep() -> None:
     One query where there is none. A run in progress ends as usual. What a person pauses in the
     night stays paused.
     """
-    live = Q(campaigns__state__in=Campaign.LIVE)
     with_nights = Observation.objects.exclude(night_from=None)
     for observation in with_nights:
-        is_on = is_night(observation, timezone.now())
-        for edition in observation.editions.filter(live).distinct():
-            for campaign in edition.campaigns.filter(state__in=Campaign.LIVE):
-                paused_at = campaign.paused_at
-                if (
-                    is_on
-                    and paused_at is not None
-                    and not is_night(observation, paused_at)
-                ):
-                    campaigns.resume(campaign=campaign)
-                elif not is_on and paused_at is None:
-                    campaigns.pause(campaign=campaign)
+        try:
+            _keep(observation)
+        except Exception:
+            # Such as a time zone that is gone: the others have their nights all the same.
+            logger.exception("the night of observation %d was not kept", observation.pk)
+
+
+def _keep(observation: Observation) -> None:
+    is_on = is_night(observation, timezone.now())
+    live = Q(campaigns__state__in=Campaign.LIVE)
+    for edition in observation.editions.filter(live).distinct():
+        for campaign in edition.campaigns.filter(state__in=Campaign.LIVE):
+            paused_at = campaign.paused_at
+            if is_on and paused_at is not None and not is_night(observation, paused_at):
+                campaigns.resume(campaign=campaign)
+            elif not is_on and paused_at is None:
+                campaigns.pause(campaign=campaign)
 
 
 NOT_SLUGS = ("new",)
@@ -126,12 +133,7 @@ def create(
 ) -> Observation:
     """Store what is observed; nothing is queued yet. Raises what `planned` raises."""
     planned_observation = planned(plan)
-    if plan.time_zone not in available_timezones():
-        message, remedy = (
-            _("There is no such time zone."),
-            _("Give one such as Asia/Tokyo."),
-        )
-        raise ServiceError("no_such_time", message, remedy=remedy, field="time_zone")
+    _check_zone(plan.time_zone)
     observation = Observation(
         title=plan.title.strip(),
         server=plan.server,
@@ -161,6 +163,16 @@ def create(
     return observation
 
 
+def _check_zone(time_zone: str) -> None:
+    """Raise ServiceError `no_such_time` for a time zone that does not exist (any more)."""
+    if time_zone not in available_timezones():
+        message, remedy = (
+            _("There is no such time zone."),
+            _("Give one such as Asia/Tokyo."),
+        )
+        raise ServiceError("no_such_time", message, remedy=remedy, field="time_zone")
+
+
 @transaction.atomic
 def begin(
     *,
@@ -172,9 +184,11 @@ def begin(
     """Queue an edition: a campaign of each design, over what is installed now.
 
     By day they begin paused where the observation has a night.
-    Doubtful runs are measured again `remeasures` times. Raises ServiceError `edition_exists`, and
-    what `campaigns.queue` raises.
+    Doubtful runs are measured again `remeasures` times. Raises ServiceError `edition_exists`,
+    `no_such_time` for a time zone that is gone, and what `campaigns.queue` raises.
     """
+    if observation.night_from is not None:
+        _check_zone(observation.time_zone)
     name = label.strip() or str(timezone.localdate().year)
     edition, is_new = Edition.objects.get_or_create(observation=observation, label=name)
     if not is_new:

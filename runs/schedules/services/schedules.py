@@ -177,10 +177,14 @@ def _record(action: str, schedule: Schedule, **changes: dict[str, Any]) -> None:
 
 @transaction.atomic
 def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
-    """Switch a schedule on or off. Times missed while it was off are not made up for."""
+    """Switch a schedule on or off. Times missed while it was off are not made up for.
+
+    Raises ServiceError `no_such_time` for one whose time zone is gone.
+    """
     locked = _locked(schedule)
     before, locked.enabled = locked.enabled, enabled
     if enabled and not before:
+        check(locked.weekdays, locked.hour, locked.minute, locked.time_zone)
         locked.seen_installations = servers.present(locked)
         begin(locked)
         # Failures before it was switched on again do not count any more.
@@ -240,7 +244,12 @@ def _fire_if_due(schedule_id: int, now: datetime) -> None:
 def _give_up_this_time(schedule_id: int, error: Exception) -> None:
     """Report whatever failed and rolled back the firing, and wait for the next time."""
     schedule = Schedule.objects.select_for_update().get(pk=schedule_id)
-    begin(schedule)
+    try:
+        check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
+        begin(schedule)
+    except Exception:
+        logger.exception("schedule %s has no next time", schedule_id)
+        schedule.enabled, schedule.next_at = False, None
     if schedule.kind == Schedule.Kind.INSTALLATION:
         schedule.seen_installations = servers.present(schedule)
     schedule.save()
@@ -250,7 +259,14 @@ def _give_up_this_time(schedule_id: int, error: Exception) -> None:
         "reason": reason
     }
     ScheduleEvent.objects.create(schedule=schedule, code=ERROR, message=message)
-    pause_if_it_keeps_failing(schedule)
+    if schedule.enabled:
+        pause_if_it_keeps_failing(schedule)
+    else:
+        message = _(
+            "Paused, as its times cannot be told. Choose them and the time zone again, and switch "
+            "it on again."
+        )
+        ScheduleEvent.objects.create(schedule=schedule, code=PAUSED, message=message)
 
 
 def _fire_for_new(schedule: Schedule) -> None:

@@ -19,6 +19,7 @@ from runs.models import (
     Campaign,
     CellSummary,
     Measurement,
+    Observation,
     Project,
     Run,
     Series,
@@ -245,6 +246,23 @@ def test_an_edition_that_is_begun_by_day_starts_nothing_before_the_night(
     assert {each.paused_at is not None for each in edition.campaigns.all()} == {
         are_paused
     }
+
+
+def test_a_time_zone_that_is_gone_holds_up_no_other_observation(server, monkeypatch):
+    gone = observations.create(plan=plan(server, night=NIGHT, title="gone"))
+    made = observations.create(plan=plan(server, night=NIGHT))
+    edition = observations.begin(observation=made)
+    Campaign.objects.update(paused_at=None)
+    # Of a release of tzdata that has it no more.
+    Observation.objects.filter(pk=gone.pk).update(time_zone="Mars/Olympus")
+    gone.refresh_from_db()
+    with pytest.raises(ServiceError) as refused:
+        observations.begin(observation=gone)
+    assert refused.value.code == "no_such_time"
+    noon = datetime(2026, 11, 25, 12, tzinfo=UTC)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: noon)
+    observations.keep()
+    assert all(each.paused_at == noon for each in edition.campaigns.all())
 
 
 def test_what_a_person_pauses_at_night_stays_paused(server, monkeypatch):

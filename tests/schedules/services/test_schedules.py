@@ -354,6 +354,28 @@ def test_what_fails_five_times_in_a_row_pauses_itself(nightly, server):
     assert "5 times in a row" in ScheduleEvent.objects.latest("pk").message
 
 
+@pytest.mark.parametrize("kind", Schedule.Kind.values)
+def test_a_schedule_whose_time_zone_is_gone_says_so_once_and_pauses(
+    nightly, awaiting, server, kind
+):
+    # Of a release of tzdata that has it no more.
+    Schedule.objects.filter(kind=kind).update(time_zone="Mars/Olympus")
+    Schedule.objects.exclude(kind=kind).delete()
+    Schedule.objects.filter(kind=Schedule.Kind.TIMES).update(next_at=timezone.now())
+    factories.installation(server, "19.1")
+    for _second in range(3):
+        supervision.supervise()
+    assert codes() == ["error", "paused"]
+    assert "Mars/Olympus" in ScheduleEvent.objects.earliest("pk").message
+    paused = Schedule.objects.get()
+    assert not paused.enabled
+    with pytest.raises(ServiceError) as refused:
+        schedules.enable(schedule=paused, enabled=True)
+    assert refused.value.code == "no_such_time"
+    schedules.edit(schedule=paused, time_zone="UTC")
+    assert schedules.enable(schedule=paused, enabled=True).enabled
+
+
 def test_failures_before_it_was_switched_on_again_do_not_count(nightly, server):
     server.installations.update(removed_at=timezone.now())
     for _night in range(5):
