@@ -112,7 +112,9 @@ def _count_as_judged(run: Run) -> None:
         run.state == Run.State.FINISHED,
     )
     is_left_out = is_invalid and settings.LEAVE_OUT_INVALID
-    if is_left_out and is_used and not run.events.filter(code="restored").exists():
+    # What newer rules restored themselves nobody has decided.
+    by_people = run.events.filter(code="restored").exclude(message=REJUDGED)
+    if is_left_out and is_used and not by_people.exists():
         repeats.leave_out_invalid(run)
     elif not is_invalid and not is_used:
         withdrawals.restore(run=run, reason=REJUDGED)

@@ -33,6 +33,7 @@ from runs.queue.services import (
     reporting,
     results,
     transitions,
+    withdrawals,
 )
 from runs.queue.services import results as findings
 from runs.queue.services.reporting import DatabaseReporter
@@ -473,6 +474,23 @@ def test_older_rules_are_replaced_some_runs_at_a_time_and_then_nothing_is_asked(
     assert certificates.judge_some() is None
     with django_assert_num_queries(1):
         assert certificates.judge_some() is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "state"),
+    [(certificates.REJUDGED, "withdrawn"), ("The fan was noisy.", "finished")],
+)
+def test_what_newer_rules_restored_is_left_out_again_and_what_a_person_did_is_not(
+    server, settings, reason, state
+):
+    settings.LEAVE_OUT_INVALID = True
+    run = measured(server, BUSY | {"servers": 4.0, "generator": 2.0})
+    withdrawals.restore(run=run, reason=reason)
+    Run.objects.update(validity="doubtful")
+    Run.objects.filter(pk=run.pk).update(certificate=run.certificate | {"rules": 0})
+    certificates.judge_again()
+    run.refresh_from_db()
+    assert (run.validity, run.state) == ("invalid", state)
 
 
 def test_a_run_that_was_never_judged_gets_its_certificate(server):
