@@ -17,12 +17,16 @@ class Received:
 
 @dataclass
 class Receiver:
-    """`status` and `headers` are those of its answers; `drip` seconds lie between their bytes."""
+    """`status` and `headers` are those of its answers; `drip` seconds lie between their bytes.
+
+    Of an answer that drips `beginning` comes at once.
+    """
 
     status: int = 204
     headers: dict = field(default_factory=dict)
     answer: bytes = b""
     drip: float = 0
+    beginning: bytes = b"HTTP/1.0 2"
     requests: list[Received] = field(default_factory=list)
 
     def __enter__(self):
@@ -42,9 +46,10 @@ class Receiver:
                 self.wfile.write(receiver.answer)
 
             def _drip(self):
-                for byte in b"HTTP/1.0 204 No Content\r\nX-Slow: " + b"x" * 100:
+                parts = [receiver.beginning, *(b"x" for _byte in range(100))]
+                for part in parts:
                     try:
-                        self.wfile.write(bytes([byte]))
+                        self.wfile.write(part)
                         self.wfile.flush()
                     except OSError:
                         return

@@ -53,9 +53,27 @@ class _PinnedHTTP(http.client.HTTPConnection):
             str(url_parts.hostname), url_parts.port, timeout=TIMEOUT_SECONDS
         )
         self.address = address
+        self.is_over = False
+        # http.client forgets its own before it reads the body of a connection that closes.
+        self.transport: socket.socket | None = None
 
     def connect(self) -> None:
         self.sock = socket.create_connection((self.address, self.port), TIMEOUT_SECONDS)
+        self._use(self.sock)
+
+    def break_off(self) -> None:
+        """End it from another thread: what is read or connected raises an OSError."""
+        self.is_over = True
+        if self.transport is not None:
+            with suppress(OSError):  # It has already ended.
+                self.transport.shutdown(socket.SHUT_RDWR)
+
+    def _use(self, transport: socket.socket) -> None:
+        """Use a socket from now on. Raises TimeoutError if it was broken off meanwhile."""
+        # In this order: either `break_off` sees this socket, or it is seen here.
+        self.transport = transport
+        if self.is_over:
+            raise TimeoutError("timed out")
 
 
 class _PinnedHTTPS(_PinnedHTTP):
@@ -66,7 +84,9 @@ class _PinnedHTTPS(_PinnedHTTP):
     def connect(self) -> None:
         super().connect()
         tls = ssl.create_default_context()
+        # During the handshake the socket is nobody's, and cannot be broken off.
         self.sock = tls.wrap_socket(self.sock, server_hostname=self.host)
+        self._use(self.sock)
 
 
 def post(
@@ -82,7 +102,7 @@ def post(
     kind = _PinnedHTTPS if url_parts.scheme == "https" else _PinnedHTTP
     connection = kind(url_parts, address)
     # A receiver that sends a byte now and then would never hit the timeout of the socket.
-    deadline = threading.Timer(TIMEOUT_SECONDS, _break_off, [connection])
+    deadline = threading.Timer(TIMEOUT_SECONDS, connection.break_off)
     deadline.daemon = True
     deadline.start()
     try:
@@ -124,12 +144,6 @@ def resolve(url_parts: SplitResult, *, allow_private: bool) -> str:
 def _target(url_parts: SplitResult) -> str:
     path = url_parts.path or "/"
     return f"{path}?{url_parts.query}" if url_parts.query else path
-
-
-def _break_off(connection: http.client.HTTPConnection) -> None:
-    if (sock := connection.sock) is not None:
-        with suppress(OSError):  # It has already ended.
-            sock.shutdown(socket.SHUT_RDWR)
 
 
 State = WebhookDelivery.State

@@ -300,9 +300,17 @@ def test_of_a_long_answer_only_the_beginning_is_kept(hook, receiver):
     assert len(sent(queued(hook)).problem) == 1000
 
 
-def test_an_answer_that_drips_is_broken_off(hook, receiver, monkeypatch):
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"HTTP/1.0 2",
+        b"HTTP/1.0 500 Not Today\r\n\r\n",
+        b"HTTP/1.1 500 Not Today\r\nContent-Length: 4000\r\n\r\n",
+    ],
+)
+def test_an_answer_that_drips_is_broken_off(hook, receiver, monkeypatch, beginning):
     monkeypatch.setattr(deliveries, "TIMEOUT_SECONDS", 0.5)
-    receiver.drip = 0.1
+    receiver.drip, receiver.beginning = 0.1, beginning
     begun = time.monotonic()
 
     delivery = sent(queued(hook))
@@ -481,6 +489,41 @@ def test_over_tls_the_certificate_must_be_of_the_name(receiver, monkeypatch, tmp
     assert [each.headers["Host"] for each in receiver.requests] == [
         f"turns.example:{port}"
     ]
+
+
+def test_a_handshake_that_ends_after_the_time_is_broken_off(
+    receiver, monkeypatch, tmp_path
+):
+    """Connecting was slow as well: the socket's own timeout begins anew with the handshake."""
+    path, port = certified("turns.example", tmp_path), urlsplit(receiver.url).port
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(path)
+    receiver.server.socket = tls.wrap_socket(
+        receiver.server.socket, server_side=True, do_handshake_on_connect=False
+    )
+    receiver.drip = 0.1
+    accept, connect = receiver.server.get_request, socket.create_connection
+
+    def accept_slowly():
+        accepted = accept()
+        time.sleep(0.6)
+        return accepted
+
+    def connect_slowly(*given):
+        time.sleep(0.6)
+        return connect(*given)
+
+    monkeypatch.setattr(receiver.server, "get_request", accept_slowly)
+    monkeypatch.setattr(socket, "create_connection", connect_slowly)
+    monkeypatch.setattr(deliveries, "TIMEOUT_SECONDS", 1.0)
+    found = [(2, 1, 6, "", ("127.0.0.1", port))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_given, **_more: found)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+
+    begun = time.monotonic()
+    with pytest.raises(Undeliverable):
+        deliveries.post(f"https://turns.example:{port}/", b"", {}, allow_private=True)
+    assert time.monotonic() - begun < 5
 
 
 def test_the_address_that_was_checked_is_the_one_connected_to(receiver, monkeypatch):
