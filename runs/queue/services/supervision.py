@@ -44,7 +44,7 @@ from runs.models import (
     TopologyNode,
 )
 from runs.queue.selectors.runs import taking_part
-from runs.queue.services import leases, loads, sweeping
+from runs.queue.services import leases, loads, sweeping, transitions
 from runs.queue.services.leases import Claim
 from runs.schedules.services import schedules
 from runs.schedules.services import servers as schedule_servers
@@ -72,6 +72,7 @@ def supervise() -> None:
     if _is_idle():
         return
     leases.give_up_the_silent()
+    transitions.cancel_the_unreachable()
     schedules.fire_due()
     server_checks.wake()
     for server_id in sorted(_servers_with_work()):

@@ -238,6 +238,10 @@ def cancel_where_asked(
     run = Run.objects.select_for_update(of=("self",)).defer("plan").get(pk=run_id)
     if run.cancel_requested_at is None:
         return False
+    return _cancel_as_asked(run, token=token, is_out_of_reach=is_out_of_reach)
+
+
+def _cancel_as_asked(run: Run, *, token: int | None, is_out_of_reach: bool) -> bool:
     request = run.events.filter(code="cancel_requested").last()
     messages = [
         request.message if request else "",
@@ -245,12 +249,27 @@ def cancel_where_asked(
     ]
     sweep_later(run)
     return transition(
-        run_id=run_id,
+        run_id=run.pk,
         to=S.CANCELLED,
         code="cancelled",
         message=" ".join(filter(None, messages)),
         token=token,
+        only_from=run.state,
     )
+
+
+def cancel_the_unreachable() -> None:
+    """Cancel the lost runs that somebody asked to cancel and that no worker can reach any more.
+
+    As `cancel_all` does at once where the server is out of reach already.
+    """
+    asked = Run.objects.filter(state=S.LOST, cancel_requested_at__isnull=False)
+    for run_id in list(asked.order_by("pk").values_list("pk", flat=True)):
+        with transaction.atomic():
+            locked = asked.select_for_update(of=("self",), skip_locked=True)
+            run = locked.defer("plan").filter(pk=run_id).first()
+            if run is not None and _can_be_cancelled_here(run):
+                _cancel_as_asked(run, token=None, is_out_of_reach=True)
 
 
 def refresh_campaign(*, campaign_id: int) -> None:

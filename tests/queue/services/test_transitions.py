@@ -19,7 +19,14 @@ from runs.execution.reporter import Findings
 from runs.execution.steps.steps import StepResult
 from runs.histories.services import webhooks
 from runs.models import Campaign, Lease, Run
-from runs.queue.services import attempts, leases, reporting, transitions, withdrawals
+from runs.queue.services import (
+    attempts,
+    leases,
+    reporting,
+    supervision,
+    transitions,
+    withdrawals,
+)
 from runs.queue.services import results as findings
 from runs.queue.services.reporting import DatabaseReporter
 from runs.queue.services.transitions import TRANSITIONS
@@ -218,6 +225,30 @@ def test_a_lost_run_on_a_server_out_of_reach_can_be_given_up(campaign, server):
     assert "may be left there" in run.events.last().message
     server.refresh_from_db()
     assert server.needs_sweep
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [("unreachable", S.CANCELLED), ("ready", S.LOST)]
+)
+def test_a_cancel_is_not_forgotten_when_the_server_goes_away_before_the_run_is_lost(
+    campaign, server, state, expected
+):
+    claim = claimed(server)
+    to_measuring(claim)
+    transitions.cancel(run=Run.objects.get(pk=claim.run_id), by="ann")
+    server.state = state
+    server.save()
+    Lease.objects.filter(server=server).update(heartbeat_at=NOW)
+    supervision.supervise()
+    run = Run.objects.get(pk=claim.run_id)
+    assert run.state == expected
+    server.refresh_from_db()
+    assert server.needs_sweep == (expected == S.CANCELLED)
+    if expected == S.CANCELLED:
+        last = run.events.last()
+        assert (last.from_state, last.code) == ("lost", "cancelled")
+        assert last.message == f"Cancelled by ann. {transitions.LEFT_THERE}"
+        assert run.finished_at is not None
 
 
 def test_the_last_run_that_begins_anew_does_not_end_its_campaign(campaign, server):
