@@ -246,6 +246,40 @@ def test_what_the_head_has_lost_is_told_by_each_base(compare, base, head, lost):
     assert sum(row["head"] is None for row in body["rows"]) == lost
 
 
+def test_a_suite_that_is_measured_now_and_then_is_not_lost(compare):
+    for number in range(1, 8):
+        store(
+            repeats(commit(number), tps=STEADY, levels={"clients": 1}, job=f"{number}")
+        )
+        if number % 2:
+            store(
+                repeats(
+                    commit(number),
+                    tps=STEADY,
+                    levels={"clients": 64},
+                    job=f"all {number}",
+                )
+            )
+    store(repeats(commit(9, "pr"), tps=STEADY, levels={"clients": 1}, job="pr"))
+
+    body = compare(base="history:main", head="revision:pr")
+
+    assert [row["levels"] for row in body["rows"]] == [{"clients": 1}]
+
+
+@pytest.mark.parametrize("points", [1, 2, 6])
+def test_a_head_without_any_condition_of_the_history_has_an_answer(compare, points):
+    for number in range(1, points + 1):
+        store(
+            repeats(commit(number), tps=STEADY, levels={"clients": 1}, job=f"{number}")
+        )
+    store(repeats(commit(9, "pr"), tps=STEADY, levels={"clients": 2}, job="pr"))
+
+    body = compare(base="history:main", head="revision:pr")
+
+    assert (body["overall"], body["exit_code"]) == ("not_comparable", 3)
+
+
 def test_what_another_suite_measured_in_the_base_is_not_lost(compare):
     """The jobs of the head measured the base as well, and only other jobs measured the rest."""
     for number in range(1, 7):

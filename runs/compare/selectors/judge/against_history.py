@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -30,6 +31,9 @@ from runs.compare.selectors.load.comparability import Comparability
 from runs.compare.selectors.load.stored_cells import CellRuns, Machine
 from runs.grouping import group_by_key
 from runs.models import Cell, CellSummary, Measurement, Metric, Run
+
+# What so many of the last points have, the next one is to have, too.
+AGREE = 3
 
 Summaries = Mapping[tuple[Metric, int], Summary]
 
@@ -112,18 +116,28 @@ def judge_against_history(base: Side, head: Side, criteria: Criteria) -> SideVer
 def _lost_rows(
     base: Side, head: Side, summaries: Summaries, criteria: Criteria, until: int
 ) -> list[VerdictRow]:
-    """What the newest point of the base measured and the head did not, of the head's own jobs."""
-    newest_cells = Cell.objects.filter(
-        campaign=head.campaign, revision=base.cells[0].revision_id
+    """What the last points of the base all measured and the head did not, in the head's own jobs.
+
+    A suite that is measured now and then is in some of them only, and is not missed.
+    """
+    last_points = list(dict.fromkeys(cell.revision_id for cell in base.cells))[:AGREE]
+    if not last_points:
+        return []
+    cells_of_points = Cell.objects.filter(
+        campaign=head.campaign, revision__in=last_points
     )
-    cells = {cell.pk: cell for cell in newest_cells.order_by("pk")}
+    cells = {cell.pk: cell for cell in cells_of_points.order_by("pk")}
     levels = Side(base.text, head.campaign, lambda: tuple(cells.values())).levels
     series_of = {cell.pk: cell.series_key for cell in head.cells}
     measured = {(metric.pk, series_of[cell]) for metric, cell in summaries}
+    of_points = _summaries(list(cells), criteria.metrics)
+    times = Counter((metric.pk, cells[cell].series_key) for metric, cell in of_points)
     lost = [
         (metric, cell)
-        for metric, cell in _summaries(list(cells), criteria.metrics)
-        if (metric.pk, cells[cell].series_key) not in measured
+        for metric, cell in of_points
+        if cells[cell].revision_id == last_points[0]
+        and (metric.pk, cells[cell].series_key) not in measured
+        and times[metric.pk, cells[cell].series_key] == len(last_points)
         and have_levels(levels[cell], criteria.levels)
     ]
     if not lost:
@@ -131,8 +145,9 @@ def _lost_rows(
     runs = stored_cells.read_runs({*cells, *series_of}, until=until)
     head_of = {series_key: cell for cell, series_key in series_of.items()}
     pairs = [
-        gate.CellPair(levels[cell], cell, head_of.get(cells[cell].series_key))
-        for cell in cells
+        gate.CellPair(levels[key], key, head_of.get(cell.series_key))
+        for key, cell in cells.items()
+        if cell.revision_id == last_points[0]
     ]
     of_jobs = {pair.base for pair in gate.select_pairs_of_head_jobs(pairs, runs)}
     values = _values(lost, until)
