@@ -143,7 +143,9 @@ def _ask(
     query = urllib.parse.urlencode({**sides, "metric": "tps", "effect": "1"})
     address = f"{instance.url}/api/v1/compare/?{query}"
     with urllib.request.urlopen(address) as answer:
-        (row,) = json.load(answer)["rows"]
+        rows = json.load(answer)["rows"]
+    # There is none where a side has no run that counts.
+    row = rows[0] if rows else {"verdict": "not_comparable", "low": None, "high": None}
     return Answer(row["verdict"], truth, row["low"], row["high"])
 
 
