@@ -10,10 +10,11 @@ from typing import Literal, get_args
 from runs.analysis.comparability_judgement import Difference, Differing, Unknown
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 
-RULES = 5
+RULES = 6
 """The version of the rules, stored with every answer. Version 1 was Welch and Holm, 2 knew nothing
-of jobs, 3 nothing of rounding and of sides that scatter unlike, and 4 nothing of how jobs scatter
-before there were five commits."""
+of jobs, 3 nothing of rounding and of sides that scatter unlike, 4 nothing of how jobs scatter
+before there were five commits, and 5 nothing of what a head lacks of a history; it told rounds of
+slices by half a minute."""
 
 Direction = Literal["higher", "lower", "neutral"]
 Verdict = Literal[
