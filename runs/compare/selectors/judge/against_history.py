@@ -5,7 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from django.db.models import Q
 
@@ -127,7 +127,7 @@ def _lost_rows(
         return []
     series_of = {cell.pk: cell.series_key for cell in head.cells}
     measured = {(metric.pk, series_of[cell]) for metric, cell in summaries}
-    lost = _in_all_points(head, last_points, criteria, measured)[:MOST_LOST]
+    lost = _find_missing(head, last_points, criteria, measured)[:MOST_LOST]
     if not lost:
         return []
     lost_cells = Cell.objects.filter(pk__in={cell for _metric, cell in lost})
@@ -164,7 +164,16 @@ def _lost_rows(
     ]
 
 
-def _in_all_points(
+class _PointRow(NamedTuple):
+    """What a point of the base has."""
+
+    metric: int
+    cell: int
+    series_key: str
+    revision: int
+
+
+def _find_missing(
     head: Side,
     last_points: Sequence[int | None],
     criteria: Criteria,
@@ -182,20 +191,17 @@ def _in_all_points(
         if criteria.metrics
         else rows.exclude(metric__direction=Metric.Direction.NEUTRAL)
     )
-    of_points = list(
-        rows.order_by("cell", "metric").values_list(
-            "metric_id", "cell_id", "cell__series_key", "cell__revision_id"
-        )
-    )
-    times = Counter(
-        (metric, series_key) for metric, _cell, series_key, _at in of_points
-    )
+    columns = ("metric_id", "cell_id", "cell__series_key", "cell__revision_id")
+    of_points = [
+        _PointRow(*row) for row in rows.order_by("cell", "metric").values_list(*columns)
+    ]
+    times = Counter((row.metric, row.series_key) for row in of_points)
     return [
-        (metric, cell)
-        for metric, cell, series_key, revision in of_points
-        if revision == last_points[0]
-        and (metric, series_key) not in measured
-        and times[metric, series_key] == len(last_points)
+        (row.metric, row.cell)
+        for row in of_points
+        if row.revision == last_points[0]
+        and (row.metric, row.series_key) not in measured
+        and times[row.metric, row.series_key] == len(last_points)
     ]
 
 
