@@ -15,7 +15,6 @@ intervals are in the middle, and how many found the loss, or missed the truth.
 
 import argparse
 import json
-import math
 import os
 import random
 import statistics
@@ -28,6 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import Process
 
+from benchmarks.recorded_slices import half_width
 from benchmarks.whole_instance import WholeInstance, with_targets
 
 TIMES = 20
@@ -51,9 +51,7 @@ class Answer:
     @property
     def half_width(self) -> float | None:
         """Half the interval in percent, on the logarithm."""
-        if not self.low or not self.high:
-            return None
-        return 100 * math.expm1(math.log(self.high / self.low) / 2)
+        return half_width(self.low, self.high)
 
     @property
     def is_right(self) -> bool:

@@ -95,7 +95,10 @@ def _row(
         for loss in LOSSES:
             ended[loss].append(measure(design, runs, loss))
     wrong = sum(one.answer.verdict in WRONG for one in ended[0.0])
-    widths = [width for one in ended[0.0] if (width := half_width(one.answer))]
+    answers = [one.answer for one in ended[0.0]]
+    widths = [
+        width for answer in answers if (width := half_width(answer.low, answer.high))
+    ]
     found = [
         sum(one.answer.verdict == "slower" for one in ended[loss])
         for loss in LOSSES[1:]
@@ -195,11 +198,11 @@ def _width_so_far(runs: Sequence[SlicedRun]) -> float:
     return math.inf if width is None else math.expm1(width)
 
 
-def half_width(answer: Inference) -> float | None:
-    """Half the interval in percent, on the logarithm; None if there is none."""
-    if not answer.low or not answer.high:
+def half_width(low: float | None, high: float | None) -> float | None:
+    """Half the interval of a ratio in percent, on the logarithm; None if there is none."""
+    if not low or not high:
         return None
-    return 100 * math.expm1(math.log(answer.high / answer.low) / 2)
+    return 100 * math.expm1(math.log(high / low) / 2)
 
 
 def _options() -> argparse.Namespace:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, judge
 from runs.analysis.inference import Cell as Counted
@@ -186,14 +186,12 @@ def _find_missing(
     rows = CellSummary.objects.filter(
         cell__campaign=head.campaign, cell__revision__in=last_points
     )
-    rows = (
-        rows.filter(metric__name__in=criteria.metrics)
-        if criteria.metrics
-        else rows.exclude(metric__direction=Metric.Direction.NEUTRAL)
-    )
     columns = ("metric_id", "cell_id", "cell__series_key", "cell__revision_id")
     of_points = [
-        _PointRow(*row) for row in rows.order_by("cell", "metric").values_list(*columns)
+        _PointRow(*row)
+        for row in _select_metrics(rows, criteria.metrics)
+        .order_by("cell", "metric")
+        .values_list(*columns)
     ]
     times = Counter((row.metric, row.series_key) for row in of_points)
     return [
@@ -356,12 +354,19 @@ def _summaries(
         .select_related("metric")
         .order_by("cell")
     )
-    rows = (
-        rows.filter(metric__name__in=names)
-        if names
-        else rows.exclude(metric__direction=Metric.Direction.NEUTRAL)
-    )
-    return {(row.metric, row.cell_id): metrics.summary_of(row) for row in rows}
+    return {
+        (row.metric, row.cell_id): metrics.summary_of(row)
+        for row in _select_metrics(rows, names)
+    }
+
+
+def _select_metrics(
+    rows: QuerySet[CellSummary], names: Sequence[str]
+) -> QuerySet[CellSummary]:
+    """Those that are asked for, else all of which an end is better."""
+    if names:
+        return rows.filter(metric__name__in=names)
+    return rows.exclude(metric__direction=Metric.Direction.NEUTRAL)
 
 
 def _exclude_machines(
